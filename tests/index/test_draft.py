@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from inorder.code.model import CallSite
 from inorder.core.transitions import State
 from inorder.errors import IntegrityError
 from inorder.index.drafts import publishing
@@ -16,7 +17,7 @@ from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.lexical import inversion
 from inorder.index.lexical.postings import read_segments
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, count_terms, encode_rows
+from inorder.index.rows import CODE, ChunkRow, FileRows, SymbolRow, count_terms, encode_rows
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems
 from inorder.sinks.base import Entry, Position
@@ -39,7 +40,7 @@ def rows(name: str, text: str = "def lamp(): pass") -> FileRows:
         cfg_hash="cfg",
         chunks=[ChunkRow(f"{name} {text}", "function", "lamp", name, 1, 1, "lamp", text)],
         symbols=[SymbolRow("lamp", "lamp", "function", 1, 1, "def lamp()")],
-        calls=[CallRow("lamp", "wick", 1, 1)],
+        calls=[CallSite("lamp", "wick", 1, 1)],
     )
 
 

@@ -7,7 +7,7 @@ too long itself.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .source import Source
@@ -25,9 +25,11 @@ Boundaries = tuple[list[int], list[int]]
 """Line numbers in ascending order, and the depth of each."""
 
 
-def find_tree_boundaries(root: "Node", source: Source, lines_max: int) -> Boundaries:
-    """The first lines of the parts of every node that is too long for one chunk."""
+def find_tree_boundaries(root: "Node", source: Source, lines_max: int, ranges: Sequence[tuple[int, int]]) -> Boundaries:
+    """The first lines of the parts of every node that is too long for one chunk and has lines in one of these ranges.
+    They are in ascending order."""
     depths: dict[int, int] = {}
+    range_ends = [last for _, last in ranges]
     stack = [(root, 0)]
     while stack:
         node, depth = stack.pop()
@@ -40,7 +42,9 @@ def find_tree_boundaries(root: "Node", source: Source, lines_max: int) -> Bounda
                 depths.setdefault(first, depth)
             is_after_comment = is_comment
             if last - first >= lines_max or source.bytes_of(first, last) > BYTES_MAX:
-                stack.append((child, depth + 1))
+                at = bisect_left(range_ends, first)
+                if at < len(ranges) and ranges[at][0] <= last:
+                    stack.append((child, depth + 1))
     lines = sorted(depths)
     return lines, [depths[line] for line in lines]
 

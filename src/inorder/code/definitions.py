@@ -22,7 +22,7 @@ _CLASS_KINDS = frozenset(
 )
 _COMMENT_MARK = re.compile(r"^[ \t]*(?:/\*+!?|//+!?|#+!?|\*+(?!/)|--+|<!--|;+|%+)[ \t]?", re.MULTILINE)
 _COMMENT_END = re.compile(r"[ \t]*(?:\*+/|-->)[ \t]*$", re.MULTILINE)
-_DOC_QUOTES = re.compile(r"^[a-zA-Z]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
+_DOC_START = re.compile(r"[a-zA-Z]{0,2}(\"\"\"|'''|\"|')")
 
 
 def nest(captures: Captures, source: Source) -> None:
@@ -74,8 +74,9 @@ def _set_names_and_lines(definition: Definition, parent: Definition | None, sour
         definition.depth = parent.depth + 1
     definition.parent = parent
     definition.qualified_name = f"{parent.qualified_name}.{name}" if parent else name
-    definition.line = source.line_of(definition.start)
-    definition.last_line = source.line_of(max(definition.start, definition.end - 1))
+    start, end = definition.start, definition.end
+    definition.line = line = source.line_of(start)
+    definition.last_line = source.line_of(end - 1) if end > start else line
 
 
 def _clean_name(name: str) -> str:
@@ -120,9 +121,9 @@ def _extract_comment_text(comment: str) -> str:
 
 def _extract_string_text(string: str) -> str:
     """The text of a documentation string, without quotes and indentation."""
-    match = _DOC_QUOTES.match(string)
-    text = match.group(2) if match else string
-    return "\n".join(line.strip() for line in text[:DOC_CHARACTERS_MAX].splitlines()).strip()
+    match = _DOC_START.match(string)
+    text = string[match.end() :].removesuffix("\n").removesuffix(match.group(1)) if match else string
+    return "\n".join([line.strip() for line in text[:DOC_CHARACTERS_MAX].splitlines()]).strip()
 
 
 def build_signatures(captures: Captures, source: Source) -> list[str]:

@@ -48,8 +48,8 @@ class Import(msgspec.Struct, frozen=True, gc=False):
     line: int
 
 
-class CallSite(msgspec.Struct, frozen=True, gc=False):
-    """A place where something is called by its name."""
+class CallSite(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A place where something is called by its name. The index stores it as it is."""
 
     caller: str
     """The qualified name of the enclosing definition; empty at the top level."""

@@ -123,7 +123,7 @@ def _build_chunk(group: PieceGroup, source: Source, signature_of: dict[Definitio
 
 def _describe(group: PieceGroup, signature_of: dict[Definition, str]) -> tuple[str, str, str, str, str]:
     """Kind, name, qualified name, signature and documentation of the chunk that consists of these pieces."""
-    largest = max(group, key=lambda piece: piece.line_count)
+    largest = group[0] if len(group) == 1 else max(group, key=lambda piece: piece.line_count)
     defined = [piece.owner for piece in group if piece.owner is not None and piece.owner is not piece.parent]
     owner = largest.owner
     if len(defined) == 1 and largest.line_count < SMALL_LINES:

@@ -10,6 +10,7 @@ neighbours to each other, then the rest to the smaller neighbour. A closing brac
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from .boundaries import BYTES_MAX, Boundaries, find_line_boundaries, find_tree_boundaries, split_range
@@ -54,7 +55,7 @@ def group_lines(source: Source, definitions: Sequence[Definition], root: "Node |
     """Divide all lines of a file into groups. Each group becomes one chunk."""
     if not source.line_count:
         return []
-    pieces = list(_split_long(_divide(source, definitions), source, root))
+    pieces = _split_long(list(_divide(source, definitions)), source, root)
     return _join_remaining(_join_small(pieces, source), source)
 
 
@@ -98,19 +99,28 @@ def _divide(source: Source, definitions: Iterable[Definition]) -> Iterator[CodeP
         yield CodePiece(line, source.line_count, None, None)
 
 
-def _split_long(pieces: Iterable[CodePiece], source: Source, root: "Node | None") -> Iterator[CodePiece]:
-    boundaries: Boundaries | None = None
-    for piece in pieces:
-        lines_max = LOOSE_LINES_MAX if piece.owner is None else LINES_MAX
-        if piece.line_count <= lines_max and source.bytes_of(piece.first, piece.last) <= BYTES_MAX:
-            yield piece
-            continue
-        if boundaries is None:
-            boundaries = (
-                find_line_boundaries(source) if root is None else find_tree_boundaries(root, source, LOOSE_LINES_MAX)
-            )
-        for first, last in split_range(piece.first, piece.last, lines_max, source, boundaries):
-            yield CodePiece(first, last, piece.owner, piece.owner)
+def _split_long(pieces: Sequence[CodePiece], source: Source, root: "Node | None") -> Iterable[CodePiece]:
+    long = [(piece.first, piece.last) for piece in pieces if _is_long(piece, source)]
+    if not long:
+        return pieces
+    boundaries = (
+        find_line_boundaries(source) if root is None else find_tree_boundaries(root, source, LOOSE_LINES_MAX, long)
+    )
+    return chain.from_iterable(
+        _split(piece, source, boundaries) if _is_long(piece, source) else (piece,) for piece in pieces
+    )
+
+
+def _is_long(piece: CodePiece, source: Source) -> bool:
+    first, last, owner, _ = piece
+    lines_max = LOOSE_LINES_MAX if owner is None else LINES_MAX
+    return last - first >= lines_max or source.bytes_of(first, last) > BYTES_MAX
+
+
+def _split(piece: CodePiece, source: Source, boundaries: Boundaries) -> Iterator[CodePiece]:
+    lines_max = LOOSE_LINES_MAX if piece.owner is None else LINES_MAX
+    for first, last in split_range(piece.first, piece.last, lines_max, source, boundaries):
+        yield CodePiece(first, last, piece.owner, piece.owner)
 
 
 def _join_small(pieces: Iterable[CodePiece], source: Source) -> list[PieceGroup]:

@@ -8,6 +8,8 @@ import codecs
 from bisect import bisect_right
 from itertools import accumulate
 
+import numpy as np
+
 from inorder.errors import ReadError
 from inorder.files.encoding import decode
 
@@ -18,17 +20,18 @@ class Source:
     __slots__ = ("ascii_text", "data", "encoding", "line_count", "note", "starts", "text_start")
 
     def __init__(self, file: bytes) -> None:
-        self.data, self.encoding, self.note = _read(file)
+        is_plain = file.isascii() and b"\0" not in file
+        self.data, self.encoding, self.note = (file, "utf-8", "") if is_plain else _read(file)
         self.text_start = len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
-        self.starts = list(accumulate(map(len, self.data.splitlines(True)), initial=0))
+        self.starts = _find_line_starts(self.data)
         """The start of every line, and the end of the last one."""
         self.line_count = len(self.starts) - 1
-        self.ascii_text = self.data.decode("ascii") if self.data.isascii() else None
+        self.ascii_text = self.data.decode("ascii") if is_plain or self.data.isascii() else None
         """The decoded text if it is ASCII: then byte offsets are character offsets, and no slice needs decoding."""
 
     def line_of(self, byte: int) -> int:
         """The line that contains this byte; the last line for an offset past the end."""
-        return min(bisect_right(self.starts, byte), self.line_count)
+        return bisect_right(self.starts, byte, 0, self.line_count)
 
     def text(self, start: int, end: int) -> str:
         """The text between two byte offsets."""
@@ -39,6 +42,14 @@ class Source:
     def bytes_of(self, first: int, last: int) -> int:
         """The size of these lines, first and last included."""
         return self.starts[last] - self.starts[first - 1]
+
+
+def _find_line_starts(data: bytes) -> list[int]:
+    """The start of every line, and the end of the last one."""
+    if b"\r" in data or not data.endswith(b"\n"):
+        return list(accumulate(map(len, data.splitlines(True)), initial=0))
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))  # a fifth of the time
+    return [0, *(ends + 1).tolist()]
 
 
 def _read(file: bytes) -> tuple[bytes, str, str]:

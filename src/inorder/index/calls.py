@@ -9,19 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from inorder.code.model import CallSite
 from inorder.errors import OperatorError
 
 from .lexical.schema import DamagedIndexError
 from .schema import has_table
-
-
-class CallRow(msgspec.Struct, array_like=True, gc=False):
-    """A call of a function or method by its name."""
-
-    caller: str
-    callee: str
-    line: int
-    column: int
 
 
 class PackedCalls(msgspec.Struct, array_like=True, gc=False):
@@ -37,7 +29,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[tuple[str, list[_Site]]])
 
 
-def pack_calls(calls: Iterable[CallRow]) -> PackedCalls:
+def pack_calls(calls: Iterable[CallSite]) -> PackedCalls:
     """Encode the calls of a file: consecutive calls of one caller together."""
     groups: list[tuple[str, list[_Site]]] = []
     callees: dict[str, None] = {}
@@ -52,13 +44,13 @@ def pack_calls(calls: Iterable[CallRow]) -> PackedCalls:
     return PackedCalls(_ENCODER.encode(groups) if groups else b"", list(callees))
 
 
-def unpack_calls(data: bytes) -> list[CallRow]:
+def unpack_calls(data: bytes) -> list[CallSite]:
     """The inverse of `pack_calls`. Raises DamagedIndexError for other data."""
     try:
         groups = _DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise DamagedIndexError(f"the calls of a file cannot be decoded: {error}") from None
-    return [CallRow(caller, *site) for caller, sites in groups for site in sites]
+    return [CallSite(caller, *site) for caller, sites in groups for site in sites]
 
 
 def insert_calls(connection: sqlite3.Connection, file: int, packed: PackedCalls) -> None:
@@ -68,7 +60,7 @@ def insert_calls(connection: sqlite3.Connection, file: int, packed: PackedCalls)
         connection.executemany("INSERT INTO callees VALUES (?, ?)", [(file, name) for name in packed.callees])
 
 
-def read_calls(connection: sqlite3.Connection, file: int) -> list[CallRow]:
+def read_calls(connection: sqlite3.Connection, file: int) -> list[CallSite]:
     """The calls of a file, in their order."""
     found = connection.execute("SELECT data FROM calls WHERE file = ?", (file,)).fetchone()
     return unpack_calls(found[0]) if found else []
@@ -79,7 +71,7 @@ def read_callees(connection: sqlite3.Connection, file: int) -> list[str]:
     return [name for (name,) in connection.execute("SELECT name FROM callees WHERE file = ?", (file,))]
 
 
-def find_sites(connection: sqlite3.Connection, callee: str, count: int) -> Iterator[tuple[int, CallRow]]:
+def find_sites(connection: sqlite3.Connection, callee: str, count: int) -> Iterator[tuple[int, CallSite]]:
     """The first calls of a name in any case, each with the number of its file, in the order of files and places."""
     require_calls(connection)
     files = connection.execute(
@@ -102,7 +94,7 @@ def require_calls(connection: sqlite3.Connection) -> None:
         raise OperatorError("the index was written by an older version of inorder: run `inorder index` to convert it")
 
 
-def sort_calls(calls: Iterable[CallRow]) -> Sequence[CallRow]:
+def sort_calls(calls: Iterable[CallSite]) -> Sequence[CallSite]:
     """Calls of one file in the order of their places."""
     return sorted(calls, key=lambda call: (call.line, call.column))
 

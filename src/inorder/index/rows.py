@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
-from .calls import CallRow, PackedCalls, pack_calls
+from inorder.code.model import CallSite
+
+from .calls import PackedCalls, pack_calls
 from .lexical.file_terms import FileTerms
 
 DOCUMENT, CODE = "document", "code"
@@ -68,7 +70,7 @@ class FileRows(msgspec.Struct, kw_only=True):
     """The digest of all other fields but the path, the terms and the packed calls."""
     symbols: list[SymbolRow] = []
     imports: list[ImportRow] = []
-    calls: list[CallRow] = []
+    calls: list[CallSite] = []
     packed_calls: PackedCalls | None = None
     """The calls as they are stored. They take the place of the calls on the way from a worker to the database."""
 

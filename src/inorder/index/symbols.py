@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from .calls import CallRow, find_sites, read_calls, require_calls, sort_calls
+from inorder.code.model import CallSite
+
+from .calls import find_sites, read_calls, require_calls, sort_calls
 from .query import Query, replace_surrogates
 
 _COUNT_MAX = 200
@@ -86,7 +88,7 @@ def find_calls_in(
     return _locate_calls(connection, row[0], calls[:count]) if calls else []
 
 
-def _locate_calls(connection: sqlite3.Connection, file: int, calls: Sequence[CallRow]) -> list[CodeLocation]:
+def _locate_calls(connection: sqlite3.Connection, file: int, calls: Sequence[CallSite]) -> list[CodeLocation]:
     [path, item_id] = connection.execute(f"SELECT {_LOCATION}, item_id FROM files WHERE id = ?", (file,)).fetchone()
     return [
         CodeLocation(

@@ -17,11 +17,12 @@ from inorder.stage.contracts import Skip, StageError, WorkItem
 from inorder.stage.freshness import get_sha256
 from inorder.stage.store.reading import read_content
 
-from .calls import CallRow
 from .lexical.languages import detect_language
 from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
 
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11").bytes
+_VARIANTS = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
+"""The digit of a UUID that has two bits of the hash, by the digit of the hash."""
 _WORD = re.compile(r"[^\W_]+")
 REMOVE = "remove"
 """The task of an item whose file no longer exists. The other tasks are the kinds of files."""
@@ -149,7 +150,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
             for each in parsed.symbols
         ],
         imports=[ImportRow(each.module, ", ".join(each.names), each.line) for each in parsed.imports],
-        calls=[CallRow(each.caller, each.callee, each.line, each.column) for each in parsed.calls],
+        calls=list(parsed.calls),
     )
 
 
@@ -173,11 +174,9 @@ def _sha256(data: bytes) -> str:
 def derive_chunk_id(item_id: str, line: int, text: str) -> str:
     """A UUID of version 5. The class UUID takes twice as long as the hash."""
     name = f"{item_id}\0{line}\0{text}".encode()
-    digest = bytearray(hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).digest()[:16])
-    digest[6] = digest[6] & 0x0F | 0x50
-    digest[8] = digest[8] & 0x3F | 0x80
-    digits = digest.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    digits = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
+    variant = _VARIANTS[digits[16]]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def _split_path(path: str) -> str:

@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
+from inorder.code.model import CallSite
 from inorder.stage.store.texts import StoredText, TextPacker, TextReader
 
-from .calls import CallRow, insert_calls, pack_calls, read_calls
+from .calls import insert_calls, pack_calls, read_calls
 from .lexical import inversion
 from .lexical.inversion import TermBuffer
 from .rows import DOCUMENT, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
@@ -125,7 +126,7 @@ def read_file(
     connection: sqlite3.Connection,
     item_id: str,
     pages: str = "pages",
-    read_calls: Callable[[sqlite3.Connection, int], list[CallRow]] = read_calls,
+    read_calls: Callable[[sqlite3.Connection, int], list[CallSite]] = read_calls,
 ) -> tuple[FileRows, str]:
     """Everything that a file owns, without the terms, and its recorded digest. `pages` is the column of the pages, and
     `read_calls` reads the calls: both differ in older versions."""

@@ -6,8 +6,9 @@ import sqlite3
 
 import msgspec
 
+from inorder.code.model import CallSite
 from inorder.host.filesystem import SystemFilesystem
-from inorder.index.calls import CallRow, read_calls
+from inorder.index.calls import read_calls
 from inorder.index.lexical.languages import detect_language
 from inorder.index.rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
 from inorder.index.schema import INDEXES, TABLES, VERSION
@@ -66,9 +67,9 @@ def convert_index(source: str, target: str) -> None:
     filesystem.sync_directory(os.path.dirname(target))
 
 
-def _read_calls(old: sqlite3.Connection, file: int) -> list[CallRow]:
+def _read_calls(old: sqlite3.Connection, file: int) -> list[CallSite]:
     query = 'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number'
-    return [CallRow(*row) for row in old.execute(query, (file,))]
+    return [CallSite(*row) for row in old.execute(query, (file,))]
 
 
 def _update_first_version(rows: FileRows) -> FileRows:
