@@ -24,15 +24,18 @@ DOCUMENTS: list[list[dict[str, int]]] = [
 
 @pytest.mark.req("RUN-16")
 @pytest.mark.parametrize(("pending", "merged"), [(1, 1), (1, 2_000_000), (2_000_000, 2_000_000)])
+@pytest.mark.parametrize("settled", [1, 3, 100])
 @pytest.mark.parametrize("documents", [[], DOCUMENTS], ids=["none", "some"])
 def test_the_table_is_the_one_that_pyarrow_makes_of_lists(
-    documents: list[list[dict[str, int]]], pending: int, merged: int, monkeypatch: pytest.MonkeyPatch
+    documents: list[list[dict[str, int]]], pending: int, merged: int, settled: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(term_statistics, "_MERGED_TERMS", merged)
     monkeypatch.setattr(term_statistics, "_TERMS_PENDING", pending)
     statistics = TermStatistics()
-    for chunks in documents * 5:
+    for number, chunks in enumerate(documents * 5):
         statistics.add(make_stored_terms(b"", chunks))
+        if number % settled == 0:
+            statistics.settle()
     counted = statistics.finish()
     made = make_statistics(7, statistics.length, counted)
     found = [chunk for chunks in documents * 5 for chunk in chunks]

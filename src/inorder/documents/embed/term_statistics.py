@@ -74,13 +74,21 @@ class TermStatistics:
         terms, sums = _read_sums(other.finish())
         self._parts.append(_TermSums(terms, [-each for each in sums]))
 
+    def settle(self) -> None:
+        """Add up what was added so far, if that is much, so that less is left for `finish`."""
+        self._count_pending()
+        while self._counting:
+            self._collect()
+        if self._parts_size >= len(self._parts[0].terms):
+            self._merge_parts()
+
     def finish(self) -> pa.Table:
         """The columns `term`, `chunks` and `count`, in the order of the terms."""
         self._count_pending()
         while self._counting:
             self._collect()
         self.close()
-        terms, sums = _drop_absent(*_merge(self._parts))
+        terms, sums = _drop_absent(*(_merge(self._parts) if len(self._parts) > 1 else self._parts[0]))
         self.length = int(sums[1].sum())
         order = pc.sort_indices(terms)
         places = np.frombuffer(order.buffers()[1], "<u8", len(order))
@@ -105,7 +113,10 @@ class TermStatistics:
         self._parts.append(found)
         self._parts_size += len(found.terms)
         if self._parts_size > max(_MERGED_TERMS, len(self._parts[0].terms) // 2):
-            self._parts, self._parts_size = [_merge(self._parts)], 0
+            self._merge_parts()
+
+    def _merge_parts(self) -> None:
+        self._parts, self._parts_size = [_merge(self._parts)], 0
 
     def count_held(self) -> int:
         """The number of sums in memory."""

@@ -61,6 +61,11 @@ class CorpusFollower:
 
     def read_new(self) -> None:
         """Count what was committed since the last call."""
+        self._read_rows()
+        if self._counts is not None:
+            self._counts.terms.settle()
+
+    def _read_rows(self) -> None:
         store = open_store(self._data, EMBED)
         if store is None:
             return
@@ -75,7 +80,7 @@ class CorpusFollower:
 
         from .counts import summarize_counts
 
-        self.read_new()
+        self._read_rows()
         store, counts = open_store(self._data, EMBED), self._counts
         if store is None or counts is None or store.read_position().checksum != self._run:
             return CountsReply()
