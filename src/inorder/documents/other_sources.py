@@ -15,7 +15,7 @@ from inorder.documents.copies import CopyFinder, SizeFilter, list_copied_files
 from inorder.documents.discovery import DocumentFile, inspect_file
 from inorder.documents.inputs import find_file, is_there
 from inorder.stage.sources import Roots
-from inorder.stage.store.database import open_store
+from inorder.stage.store.database import StoreReader, store_path
 
 _LAST = "\U0010ffff"
 _PAGE_CACHE = "PRAGMA cache_size = -8192"
@@ -26,7 +26,8 @@ class OtherSources:
 
     def __init__(self, data: str, stage: str, roots: Roots) -> None:
         self._data = data
-        self._store = open_store(data, stage)
+        path = store_path(data, stage)
+        self._store = StoreReader(path) if os.path.exists(path) else None
         self._roots = roots
         self._documents: sqlite3.Connection | None = None
         self.checked: set[str] = set()
@@ -34,6 +35,10 @@ class OtherSources:
 
     def has_documents(self) -> bool:
         """Whether there are documents of other sources."""
+        with closing(self):
+            return self._has_documents()
+
+    def _has_documents(self) -> bool:
         after = ""
         while self._store is not None:
             item = next(self._store.iterate(after=after), None)
@@ -63,6 +68,10 @@ class OtherSources:
         """Yield these files, and then those below other sources that are known as copies of documents which are below
         the sources of the run, or gone: of the content of a file some document must remain."""
         yield from files
+        with closing(self):
+            yield from self._list_copies()
+
+    def _list_copies(self) -> Iterator[DocumentFile]:
         self.checked.clear()
         listed = set()
         for copy in list_copied_files(self._data):
@@ -108,7 +117,9 @@ class OtherSources:
                 yield values
 
     def close(self) -> None:
-        """Forget what was found. Idempotent."""
+        """Forget what was found, and close the store: an open one keeps files beside it. Idempotent."""
+        if self._store is not None:
+            self._store.close()
         if self._documents is not None:
             self._documents.close()
             self._documents = None

@@ -1,4 +1,4 @@
-"""Work on the content of documents in a child process: page images and highlighting.
+"""Work on the content of documents in a child process: page images, highlighting, and members of archives.
 
 A hostile file may crash PDFium, or keep a highlighter busy for ever. In a process of its own, with limits for time and
 memory, it can do no harm to the server. The parent calls `run_isolated`; the child is this module as a program.
@@ -107,6 +107,31 @@ def _make_png_chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
+def unpack_member(content: bytes, file_name: str, name: str) -> bytes:
+    """A member of an archive or an attachment of mail, by its name: its fingerprint, a newline, and its content."""
+    import io
+
+    from inorder.documents.archives.listing import list_archive
+    from inorder.documents.archives.members import read_member
+    from inorder.documents.archives.names import find_format
+
+    archive_format = find_format(file_name)
+    if archive_format is None:
+        raise ReadError(f"{file_name} is not an archive")
+    try:
+        listing = list_archive(io.BytesIO(content), archive_format)
+        member = next((each for each in listing.members if each.name == name), None)
+        if member is None:
+            raise ReadError(listing.problem or f"{file_name} has no member {name} any more")
+        if member.problem:
+            raise ReadError(member.problem)
+        return member.fingerprints[-1].encode() + b"\n" + read_member(io.BytesIO(content), member)
+    except ReadError:
+        raise
+    except Exception as error:  # whatever the libraries raise about a damaged archive
+        raise ReadError(f"{file_name} cannot be read: {type(error).__name__}: {error}") from error
+
+
 def highlight(text: str, file_name: str) -> list[list[Token]]:
     """The tokens of every line. A language that is not known is plain text."""
     from pygments.lexers import TextLexer, get_lexer_for_filename
@@ -160,6 +185,8 @@ def main() -> None:
     try:
         if task == "page":
             made = draw_page(content, int(argument))
+        elif task == "member":
+            made = unpack_member(content, *json.loads(argument))
         else:
             made = json.dumps(highlight(content.decode("utf-8", "replace"), argument)).encode()
     except (ReadError, ValueError) as error:

@@ -2,13 +2,17 @@
 
 The caller has found the id in DATA or in the index, so no path comes from a request. Still, a file may have been
 replaced by a link, or a folder of its path, at any time. So the real path is resolved first and must lie below a root;
-then it is opened folder by folder, without following links.
+then it is opened folder by folder, without following links. A member of an archive, or an attachment of mail, is
+unpacked in a child process.
 """
 
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from inorder.errors import InorderError
@@ -16,13 +20,24 @@ from inorder.index.locations import find_roots, read_manifest_roots
 from inorder.index.search import use_index
 from inorder.stage.sources import is_address
 
+from .isolated import ResultCache, run_isolated
+from .options import FILE_BYTES_MAX
 from .problems import NotFound, TooLarge
 
+_members = ResultCache()
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> bytes:
-    """The content of the source file of an item. Raises NotFound if it is gone or lies elsewhere, and TooLarge."""
+class SourceContent(NamedTuple):
+    """The content of a source file, or of a part of one."""
+
+    content: bytes
+    input_sha256: str
+    """What its fingerprint has as the hash of its input."""
+
+
+def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> SourceContent:
+    """The content of the source of an item. Raises NotFound if it is gone or lies elsewhere, and TooLarge."""
     roots = read_roots(data)
     name, _, below = item_id.partition("/")
     root = roots.get(kind, {}).get(name)
@@ -30,10 +45,33 @@ def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> bytes:
         raise NotFound(f"the source of {item_id} is not known any more; run `inorder index` or `inorder run` again")
     if is_address(root):
         raise NotFound(f"{item_id} is in the remote source {root}; only sources on this machine are shown")
-    path = os.path.join(os.fsencode(root), unquote_to_bytes(below)) if below else os.fsencode(root)
     local = [each for found in roots.values() for each in found.values() if not is_address(each)]
     allowed = {os.path.realpath(os.fsencode(each)) for each in local}
-    return _read_below(path, allowed, item_id, bytes_max)
+    path, member = _find_file(os.fsencode(root), below)
+    if not member:
+        content = _read_below(path, allowed, item_id, bytes_max)
+        return SourceContent(content, sha256(content).hexdigest())
+    archive = _read_below(path, allowed, item_id, FILE_BYTES_MAX)
+    return _unpack(archive, os.fsdecode(os.path.basename(path)), member, item_id, bytes_max)
+
+
+def _find_file(root: bytes, below: str) -> tuple[bytes, str]:
+    """The path of a file below a root; or that of the file that leads there, and the name of the member in it."""
+    path, parts = root, below.split("/") if below else []
+    for number, part in enumerate(parts):
+        if os.path.isfile(path):
+            return path, "/".join(parts[number:])
+        path = os.path.join(path, unquote_to_bytes(part))
+    return path, ""
+
+
+def _unpack(archive: bytes, file_name: str, member: str, item_id: str, bytes_max: int) -> SourceContent:
+    arguments = json.dumps([file_name, member])
+    key = sha256(archive).digest(), member
+    fingerprint, _, content = _members.get(key, lambda: run_isolated("member", arguments, archive)).partition(b"\n")
+    if len(content) > bytes_max:
+        raise TooLarge(f"{item_id} has {len(content):,} bytes; the limit for this view is {bytes_max:,}")
+    return SourceContent(content, fingerprint.decode())
 
 
 def read_roots(data: str) -> Mapping[str, Mapping[str, str]]:

@@ -16,7 +16,7 @@ from inorder.stage.store.inputs import AddressedInput
 
 from .entry import Archive, MemberChanged
 from .limits import NESTED_BYTES_MAX
-from .listing import open_archive
+from .listing import Member, open_archive
 
 _RANDOM_ACCESS = frozenset(("zip", "eml", "mbox"))
 _OPEN_MAX = 4
@@ -110,6 +110,16 @@ class OpenArchives:
 
     def _open_file(self, member: MemberInput, depth: int) -> BinaryIO:
         return io.BytesIO(self.read(member, depth)) if depth else open(member.archive, "rb")
+
+
+def read_member(file: BinaryIO, member: Member) -> bytes:
+    """The content of a member of an archive, which is open as a file. Raises ArchiveError if it is damaged or needs a
+    password."""
+    content = b""
+    for archive_format, index, fingerprint in zip(member.formats, member.indices, member.fingerprints, strict=True):
+        content = open_archive(file, archive_format).read(index, fingerprint, ())
+        file = io.BytesIO(content)
+    return content
 
 
 _local = threading.local()

@@ -111,7 +111,7 @@ def answer_graph(catalog: Catalog, params: GraphParams) -> GraphView:
 def _read_text(data: str, item_id: str, indexed_sha256: str) -> tuple[str, str]:
     """The text of a file, and what the reader should know of it."""
     try:
-        content = read_source(data, CODE, item_id, TEXT_BYTES_MAX)
+        content = read_source(data, CODE, item_id, TEXT_BYTES_MAX).content
     except RequestError as error:
         with use_index(data) as index:
             found = read_file_text(index.connection, item_id)
