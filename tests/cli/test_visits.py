@@ -103,6 +103,12 @@ def test_a_run_of_all_stages_makes_the_same_as_each_stage_alone(docs: CommandLin
     assert not (together / ".staging" / "prepared.sqlite").exists()
 
 
+def test_no_log_files_of_stores_are_left(docs: CommandLine) -> None:
+    run(docs, "run", "data")
+    expected = [name for stage in STAGES for name in (f"{stage}.sqlite", f"{stage}.sqlite.store.lock")]
+    assert sorted(path.name for path in (docs.folder / "data" / "store").iterdir()) == sorted(expected)
+
+
 def test_results_that_were_lost_are_computed_by_their_own_stage(
     docs: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

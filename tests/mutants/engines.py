@@ -121,6 +121,20 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "tests/engines/process/test_idle.py::test_an_isolated_item_gets_a_process_that_has_run_nothing",
     ),
     Mutant(
+        "an idle process keeps the stores of its last stage open",
+        "stage/store/compression.py",
+        'log files of a store stay while a process has it open."""\n        close_readers()',
+        'log files of a store stay while a process has it open."""',
+        "tests/cli/test_visits.py::test_no_log_files_of_stores_are_left",
+    ),
+    Mutant(
+        "an idle process is not told to close what it has open",
+        "engines/process/engine.py",
+        "if not process.release():",
+        "if False:",
+        "tests/engines/process/test_idle.py::test_a_function_closes_what_it_has_open_before_its_engine_is_closed",
+    ),
+    Mutant(
         "a process keeps its limits for a stage with others",
         "engines/process/idle.py",
         "if process.limits == limits)",

@@ -30,6 +30,23 @@ class Unloadable:
         return int, ("not a number",)
 
 
+class Releasing:
+    """A function that notes in a file that it was told to close what it has open; or ends its process instead."""
+
+    def __init__(self, path: str, ends: bool = False) -> None:
+        self._path = path
+        self._ends = ends
+
+    def __call__(self, _: Any) -> int:
+        return os.getpid()
+
+    def release(self) -> None:
+        """Called between two engines."""
+        if self._ends:
+            os._exit(1)
+        Path(self._path).write_text(str(os.getpid()))
+
+
 @pytest.fixture
 def idle() -> Iterator[IdleProcesses]:
     """The idle processes of a run."""
@@ -78,6 +95,18 @@ def test_a_process_that_was_killed_while_it_was_idle_is_replaced(idle: IdleProce
 def test_an_isolated_item_gets_a_process_that_has_run_nothing(idle: IdleProcesses) -> None:
     [pid] = run_engine(idle, whoami, 1)
     assert run_engine(idle, whoami, 1, isolated=True) != [pid]
+
+
+def test_a_function_closes_what_it_has_open_before_its_engine_is_closed(idle: IdleProcesses, tmp_path: Path) -> None:
+    [pid] = run_engine(idle, Releasing(str(tmp_path / "released")), 1)
+    assert (tmp_path / "released").read_text() == str(pid)
+    assert run_engine(idle, whoami, 1) == [pid]
+
+
+def test_a_process_that_cannot_close_what_it_has_open_is_replaced(idle: IdleProcesses, tmp_path: Path) -> None:
+    [pid] = run_engine(idle, Releasing(str(tmp_path / "released"), ends=True), 1)
+    assert idle._processes == []
+    assert run_engine(idle, whoami, 1) != [pid]
 
 
 def test_other_limits_need_another_process(idle: IdleProcesses) -> None:

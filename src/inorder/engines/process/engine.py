@@ -223,6 +223,8 @@ class ProcessPoolWorker:
         """Leave a process that has nothing to run to the next engine. Returns whether it is left."""
         if self._idle is None or not self._is_idle or not process.is_ready or self._must_recycle(process):
             return False
+        if not process.release():
+            return False
         self._process = None
         self._idle.add(process)
         return True

@@ -38,6 +38,8 @@ from .transfer import PackedValue, is_plain_result, measure_buffers, pack, send_
 READY = b"ready"
 LOAD = b"load:"
 """A message that begins with this has another function. Batches are pickles, which begin otherwise."""
+RELEASE = b"release"
+"""A message that asks the process to close what its function has open: the engine ends, and the process stays."""
 _FLUSH_S = 0.2
 """Results are sent at the latest this long after the ones before them. Each message costs the parent about half a
 millisecond, which on a small machine is taken from the workers."""
@@ -102,6 +104,9 @@ def worker_main(
                 gc.freeze()
                 gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
                 runners.append(_BatchRunner(results, status, function, recycle_resident_bytes))
+                connection.send_bytes(READY)
+            elif message == RELEASE:
+                runners[0].release()
                 connection.send_bytes(READY)
             else:
                 runners[0].run(message)
@@ -253,6 +258,12 @@ class _BatchRunner:
         self._check_damage()
         self._status.clear_item()
         self._results.flush(is_last=True)
+
+    def release(self) -> None:
+        """Let the function close what it has open, if it has a method `release`."""
+        release = getattr(self._function, "release", None)
+        if release is not None:
+            release()
 
     def _read_group(self, lookahead: Lookahead, tasks: list[PackedTask], start: int) -> int:
         """Read what the next items need at once. Returns the index of the first item after them. The parent takes none

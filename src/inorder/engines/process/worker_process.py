@@ -22,9 +22,11 @@ from inorder.host.memory import read_resident_bytes
 from .shared_status import SharedStatus, StatusSnapshot
 from .spawner import start_process
 from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
-from .worker_main import LOAD, READY, ResultMessage, worker_main
+from .worker_main import LOAD, READY, RELEASE, ResultMessage, worker_main
 
 _JOIN_S = 5.0
+_RELEASE_S = 1.0
+"""A process that takes longer to close what it has open is killed."""
 _DECODER = msgspec.msgpack.Decoder(ResultMessage)
 
 
@@ -130,6 +132,17 @@ class WorkerProcess:
         self._loading_count += 1
         with contextlib.suppress(OSError):  # it has ended, which the next message shows
             self._connection.send_bytes(LOAD + function_pickle)
+
+    def release(self) -> bool:
+        """Let its function close what it has open. Returns whether it has done so, and can be given another one."""
+        self._loading_count += 1
+        try:
+            self._connection.send_bytes(RELEASE)
+            if self._connection.poll(_RELEASE_S):
+                self._await_ready()
+        except (OSError, StartupError):
+            return False  # it has ended
+        return self.is_ready
 
     def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
         """Send a batch. Raises `ProcessDied`."""

@@ -13,7 +13,7 @@ from inorder.errors import InorderError
 from inorder.stage.worker import StageResult, StageTask, StageWork, StoredContent
 
 from .codec import DICTIONARIES, RAW, SMALL_BYTES, Dictionary, compress
-from .database import open_store
+from .database import close_readers, open_store
 
 if TYPE_CHECKING:
     from inorder.stage.context import StageLookahead
@@ -44,6 +44,10 @@ class CompressingWork:
         """What a worker process calls before a group of items."""
         found: StageLookahead | None = getattr(self._function, "lookahead", None)
         return found
+
+    def release(self) -> None:
+        """Close the stores that were read: the log files of a store stay while a process has it open."""
+        close_readers()
 
     def __call__(self, task: StageTask) -> Any:
         """Run one item."""
