@@ -23,6 +23,7 @@ STDLIB_ALLOWED = {
     "math",
     "operator",
     "typing",
+    "zlib",
 }
 PACKAGES_ALLOWED = ("msgspec", "inorder.core", "inorder.errors")
 EFFECTS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
