@@ -4,7 +4,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import typer
 
@@ -26,7 +26,7 @@ from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_o
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.freshness import has_changed_input
 from inorder.stage.manifest.item_status import STATUSES, ItemStatus, ItemStatuses
-from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_line_at, read_lines
+from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
 from inorder.stage.store.sink import NAME as STORE
 
 from .store_check import StoreCheck
@@ -271,20 +271,22 @@ class StageCheck:
         """Compare the inputs of processed items with what their results were made of. Needs the plan of the stage."""
         try:
             plan = load_recorded_job(self._data, self._stage).make_plan(self._data.root)
-            for item in plan.items:
-                if isinstance(item, Barrier) or not self._is_outdated(item, plan):
-                    continue
-                path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
-                message = f"an input of {escape_surrogates(item.item_id)} has changed since it was processed; {_AGAIN}"
-                yield self._make_problem(OUTDATED, path, message)
+            with open_lines(self._manifest) as file:
+                for item in plan.items:
+                    if isinstance(item, Barrier) or not self._is_outdated(item, plan, file):
+                        continue
+                    path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
+                    name = escape_surrogates(item.item_id)
+                    message = f"an input of {name} has changed since it was processed; {_AGAIN}"
+                    yield self._make_problem(OUTDATED, path, message)
         except (OperatorError, IntegrityError, ImportError) as error:
             info(f"the inputs of stage {self._stage} were not checked: {error}")
 
-    def _is_outdated(self, item: WorkItem, plan: StagePlan) -> bool:
+    def _is_outdated(self, item: WorkItem, plan: StagePlan, manifest: BinaryIO) -> bool:
         status = self._statuses.get(escape_surrogates(item.item_id))
         if status is None or status.status != "success":
             return False
-        row = read_line_at(self._manifest, status.made).row if status.made >= 0 else None
+        row = read_line(manifest, status.made).row if status.made >= 0 else None
         return has_changed_input(item, plan, "" if row is None else row.input_sha256)
 
 
