@@ -10,8 +10,6 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.serve.statuses import open_table
 from inorder.sinks import packed_lines
 from inorder.sinks.packed_lines import pack_lines
-from inorder.stage import file_stat
-from inorder.stage.unchanged import spliced_manifest
 from tests.stage.jobs import STAGE, Place
 from tests.stage.store.jobs import StoreWorker, run_stored
 from tests.stage.workers import obey
@@ -65,37 +63,6 @@ def test_commands_and_runs_find_the_rows_of_all_runs(cli: CommandLine) -> None:
     assert cli.run("verify").code == 0
     pack(cli)
     assert ask_all(cli) == before
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("is_packed", [False, True], ids=["text", "packed"])
-def test_commands_find_rows_that_a_line_stands_for(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, *, is_packed: bool
-) -> None:
-    monkeypatch.setattr(packed_lines, "_LEAST_BYTES", 1 if is_packed else 2**20)
-    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
-    folder = cli.folder / "docs"
-    folder.mkdir()
-    for number in range(12):
-        (folder / f"{number:02}.md").write_text(f"# Title {number}\n\nWords of document {number}.\n")
-    found: list[list[object]] = []
-    for rows_min in (10**6, 1):
-        monkeypatch.setattr(spliced_manifest, "REPEATED_MIN", rows_min)
-        (folder / "03.md").write_text(f"# Other\n\nOther words {rows_min}.\n")
-        for _ in range(3):
-            assert cli.run_in_process("run", "docs", "-q", "--workers", "1").code == 0
-        listed = [json.loads(line) for line in cli.run("manifest", "--last-run", "--jsonl").out.splitlines()]
-        rows = [(row["stage"], row["doc_id"], row["seq"], row["status"]) for row in listed if row["status"] != "config"]
-        assert len(rows) == 12 * 5 + 1
-        stages = cli.run("inspect", "--json").json["stages"]
-        counts = [(each["stage"], each["items"]) for each in stages]
-        found.append([rows, counts, cli.run("failures", "--json").json, cli.run("verify").code])
-        assert [item.status for item in open_table(str(cli.data), "chunk").list_items("", 99, "", "")[0]] == [
-            "success"
-        ] * 12
-    assert found[0] == found[1]
-    with packed_lines.open_lines(str(cli.data / "manifests" / "chunk.jsonl")) as lines:
-        assert b"__repeated__" in lines.read()
 
 
 def test_outputs_of_items_that_left_the_plan_are_found_in_compressed_rows(tmp_path: Path) -> None:

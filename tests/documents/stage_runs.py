@@ -1,5 +1,6 @@
 """Built-in stages, run in this process on threads: quick enough for many small tests."""
 
+import json
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,8 @@ from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
 from inorder.documents.layout import LayoutChoice
 from inorder.index.stage import stage as index
+from inorder.stage.manifest.reader import find_last_run
+from inorder.stage.manifest.reader import read_lines as read_manifest
 from tests.stage.jobs import Row, read_lines
 
 QUICK: dict[str, Any] = {"policy": "io", "workers": 2, "progress": "none", "fsync": "off", "timeout_s": 0.0}
@@ -64,10 +67,10 @@ class StageRuns:
 
     def rows(self, stage: str) -> dict[str, Row]:
         """The rows of the latest run by item."""
-        found: dict[str, Row] = {}
-        for row in read_lines(self.data / "manifests" / f"{stage}.jsonl"):
-            found = {} if row["doc_id"] == "__config__" else found | {row["doc_id"]: row}
-        return found
+        path = str(self.data / "manifests" / f"{stage}.jsonl")
+        last = find_last_run(path)
+        rows: list[Row] = [json.loads(line.raw) for line in read_manifest(path, last[0] if last else 0)]
+        return {row["doc_id"]: row for row in rows if row["doc_id"] != "__config__"}
 
     def done(self, stage: str) -> set[str]:
         """The items that the latest run processed."""

@@ -18,6 +18,7 @@ from inorder.stage.contracts import WorkItem
 from inorder.stage.manifest.reader import find_last_run
 from inorder.stage.plan_reader import TaskMaker
 from inorder.stage.store.database import open_store
+from inorder.stage.unchanged import spliced_manifest
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 
@@ -99,16 +100,21 @@ class Changes(StageRuns):
         }
 
 
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Changes:
-    """Documents that were written long ago, after two runs."""
+@pytest.fixture(params=[10**6, 1], ids=["written", "named"])
+def runs(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Changes:
+    """Documents that were written long ago, after three runs. Rows that are repeated are written again, or one line
+    stands for them."""
     monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    monkeypatch.setattr(spliced_manifest, "REPEATED_MIN", request.param)
+    monkeypatch.setattr(spliced_manifest, "_WRITTEN_BYTES_MIN", 0)  # the `__config__` row is long beside so few others
     made = Changes(tmp_path, monkeypatch)
     for name in NAMES:
         made.write_document(name, f"Title of {name}")
-    made.run_all()
-    made.run_all()
+    for _ in range(3):
+        made.run_all()
     assert (made.opened, made.checked) == ([], [])
+    texts = [(made.data / "manifests" / f"{stage}.jsonl").read_bytes() for stage in STAGES]
+    assert [b"__repeated__" in text for text in texts] == [request.param == 1] * 4
     return made
 
 

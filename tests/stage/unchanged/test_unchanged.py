@@ -15,15 +15,17 @@ import inorder
 from inorder.sinks.manifest import ManifestSink
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.database import store_path
+from inorder.stage.unchanged import spliced_manifest
 from tests.stage.jobs import Place
 from tests.stage.unchanged.pipeline import Pipeline
 
 pytestmark = pytest.mark.req("STL-1")
 
 
-@pytest.fixture
-def pipeline(place: Place) -> Pipeline:
-    """A pipeline that has run once."""
+@pytest.fixture(params=[10**6, 1], ids=["written", "named"])
+def pipeline(place: Place, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """A pipeline that has run once. Rows that are repeated are written again, or one line stands for them."""
+    monkeypatch.setattr(spliced_manifest, "REPEATED_MIN", request.param)
     for name in ("a", "b", "c", "odd", "z\udcff"):
         place.source(name, name[:3].replace("z\udcff", "last"))
     made = Pipeline(place)

@@ -169,8 +169,7 @@ class RunRecord:
             outputs=outputs,
             inputs=self._inputs,
             version=self._version,
-            has_skipped=self._has_skipped
-            or (self._is_unchanged and self._known is not None and self._known.has_skipped),
+            has_skipped=self._has_skipped or self._has_kept_skipped(),
             is_clean=self._is_clean,
             count=candidate.end,
             rows=(self._start.offset, end.offset, end.checksum),
