@@ -28,6 +28,20 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_PDF}test_pdf_line_numbers.py::test_numbers_that_are_drawn_with_their_line_are_left_out",
     ),
     Mutant(
+        "a column of a table that counts is numbers of lines",
+        "documents/readers/pdf/furniture/line_numbers.py",
+        "and long >= BESIDE_SHARE * len(rows)",
+        "",
+        f"{_PDF}test_pdf_line_numbers.py::test_columns_of_a_table_that_count_stay",
+    ),
+    Mutant(
+        "rows that PDFium takes for one line stay at one height",
+        "documents/readers/pdf/text.py",
+        "if not any(is_elsewhere):",
+        "if pieces:",
+        f"{_PDF}test_pdf_line_numbers.py::test_columns_of_a_table_that_count_stay",
+    ),
+    Mutant(
         "small words above a page of few lines are a running head",
         "documents/readers/pdf/furniture/single_pages.py",
         "row_count < HEAD_ROWS_MIN or not",

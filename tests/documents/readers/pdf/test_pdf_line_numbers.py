@@ -151,3 +151,38 @@ def test_notes_with_small_numbers_stay() -> None:
 
     found = read_words(draw_pdf(draw))
     assert sum(word.isdecimal() for word in found) == 9
+
+
+@pytest.mark.parametrize("gap", [6.0, 14.0])
+def test_numbers_with_a_common_left_edge_are_left_out(gap: float) -> None:
+    """Those of one digit end farther from the text than those of two."""
+    lines = [LINES[index % 3] for index in range(48)]
+
+    def draw(canvas: Canvas) -> None:
+        for index, line in enumerate(lines):
+            height = HEIGHT - 100 - 12 * index
+            canvas.setFont("Helvetica", 8)
+            canvas.drawString(MARGIN, height, str(index + 1))
+            canvas.setFont("Helvetica", 10)
+            canvas.drawString(MARGIN + 9 + gap, height, line)
+
+    assert read_words(draw_pdf(draw)) == re.findall(r"\w+", " ".join(lines))
+
+
+@pytest.mark.parametrize(
+    "columns", [("1", "Station", "1801", "remark"), ("Station", "1801", "remark"), ("1", "Oil", "remark")]
+)
+def test_columns_of_a_table_that_count_stay(columns: tuple[str, ...]) -> None:
+    """Beside them are cells, of which the last begins like a line in the middle of a sentence."""
+    rows: list[list[str]] = []
+    for index in range(30):
+        row = [str(int(text) + index) if text.isdecimal() else text for text in columns]
+        rows.append([*row[:-1], f"remark {'abcdefghij'[index % 10]} of the keeper"])
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        for index, row in enumerate(rows):
+            for column, text in enumerate(row):
+                canvas.drawString(MARGIN + 80 * column, HEIGHT - 100 - 14 * index, text)
+
+    assert read_words(draw_pdf(draw)) == [word for row in rows for cell in row for word in cell.split()]

@@ -97,11 +97,29 @@ def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequen
     spans = [segment.span for segment in segments]
     lines = {bisect_right(spans, gap[1:]) - 1 for gap in gaps}
     found = [segment for line, segment in enumerate(segments) if line not in lines]
-    found += reader.split([segments[line] for line in lines], gaps)
+    found += _place_pieces(reader, reader.split([segments[line] for line in lines], gaps))
     found.sort(key=by_span)
     for order, segment in enumerate(found):
         segment.order = order
     return found
+
+
+def _place_pieces(reader: SegmentReader, pieces: list[Segment]) -> list[Segment]:
+    """The pieces, with those read again that are above or below the line that they were split from: PDFium takes rows
+    that begin with a single character, one below the other, for one line."""
+    if reader.page.rotation:
+        return pieces
+    page, top = reader.page, reader.page.bounds[3]
+    boxes = page.boxes(page.character_indices([piece.span[0] for piece in pieces]))
+    is_elsewhere = [
+        not piece.direction and (top - floor <= piece.top or top - ceiling >= piece.bottom)
+        for piece, (_, ceiling, _, floor) in zip(pieces, boxes, strict=True)
+    ]
+    if not any(is_elsewhere):
+        return pieces
+    spans = [piece.span for piece in compress(pieces, is_elsewhere)]
+    others = [piece for piece, elsewhere in zip(pieces, is_elsewhere, strict=True) if not elsewhere]
+    return others + reader.read(spans, [reader.text[start : last + 1] for start, last in spans])
 
 
 def cut_segments(reader: SegmentReader, crossing: list[tuple[Segment, list[float]]]) -> list[Segment]:

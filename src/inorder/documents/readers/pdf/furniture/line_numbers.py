@@ -36,6 +36,8 @@ NUMBERED_SHARE = 0.8
 """Share of the lines that have a number, unless only every fifth has one."""
 GAP_SIZES = 0.45
 """Distance of a number to its line, in sizes. A space is less."""
+BESIDE_SHARE = 0.5
+"""Share of numbers with the text of a line next to them."""
 SMALL_RATIO = 0.9
 """Size of numbers, compared with the text, that shows what they are."""
 OPEN_SHARE = 0.15
@@ -58,6 +60,8 @@ class MarginNumber(NamedTuple):
     segment: Segment
     cut: Span | None
     """Where the segment is split; None if it is only the number."""
+    text_edge: float = 0.0
+    """Where the text of a segment that is split begins, or ends."""
 
 
 class NumberedLine(NamedTuple):
@@ -86,7 +90,11 @@ def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[
             continue
         numbers = _collect_numbers(reader, candidates, is_left=is_left)
         column = _find_column(numbers, is_left=is_left)
-        if column and _number_lines(reader, column, _list_lines(segments, numbers), is_left=is_left):
+        if (
+            column
+            and _number_lines(reader, column, _list_lines(segments, numbers), is_left=is_left)
+            and _is_beside_text(column, segments, is_left=is_left)
+        ):
             segments = _remove(reader, segments, column, is_left=is_left)
             ends = [segment for segment in segments if segment.text[-1].isdigit()]
     return segments
@@ -124,10 +132,14 @@ def _collect_numbers(reader: SegmentReader, segments: Iterable[Segment], *, is_l
     edges = find_edges(reader, [space for _, _, space in glued])
     for (segment, value, space), (end, begin) in zip(glued, edges, strict=True):
         if begin - end >= GAP_SIZES * segment.size:
-            x0, x1 = (segment.x0, end - left) if is_left else (begin - left, segment.x1)
+            if is_left:
+                x0, x1, text_edge = segment.x0, end - left, begin - left
+            else:
+                x0, x1, text_edge = begin - left, segment.x1, end - left
             middle = (segment.top + segment.bottom) / 2
             cut = space - 1, space + 1
-            found.append(MarginNumber(value, x0, x1, middle, cut[0 if is_left else 1], segment, cut))
+            place = cut[0 if is_left else 1]
+            found.append(MarginNumber(value, x0, x1, middle, place, segment, cut, text_edge))
     return found
 
 
@@ -146,15 +158,16 @@ def _separate_digits(reader: SegmentReader, segment: Segment) -> list[MarginNumb
 
 def _find_column(numbers: Sequence[MarginNumber], *, is_left: bool) -> list[MarginNumber]:
     """The most numbers with a common edge, from top to bottom; empty if they do not count."""
+    found: list[MarginNumber] = []
     for edge in ("x1", "x0") if is_left else ("x0", "x1"):
         edges: defaultdict[int, list[MarginNumber]] = defaultdict(list)
         for number in numbers:
             edges[round(getattr(number, edge) / EDGE_POINTS)].append(number)
         place = max(edges, key=lambda edge: len(edges[edge]), default=0)
         column = sorted(edges[place - 1] + edges[place] + edges[place + 1], key=attrgetter("middle"))
-        if _find_step(column):
-            return column
-    return []
+        if len(column) > len(found) and _find_step(column):
+            found = column
+    return found
 
 
 def _find_step(column: Sequence[MarginNumber]) -> int:
@@ -179,9 +192,9 @@ def _list_lines(segments: Iterable[Segment], numbers: Iterable[MarginNumber]) ->
         if number is not None and number.cut is not None:
             start = segment.span[0]
             if number.x0 <= x0:
-                x0, text = number.x1 + GAP_SIZES * segment.size, text[number.cut[1] - start :]
+                x0, text = number.text_edge, text[number.cut[1] - start :]
             else:
-                x1, text = number.x0 - GAP_SIZES * segment.size, text[: number.cut[0] - start + 1]
+                x1, text = number.text_edge, text[: number.cut[0] - start + 1]
         place = sum(segment.span) // 2
         found.append(NumberedLine(x0, x1, (segment.top + segment.bottom) / 2, segment.size, place, text))
     return found
@@ -209,6 +222,29 @@ def _number_lines(
         return True
     size = median_low(reader.font_sizes_at([line.place for line in lines]))
     return median_low(reader.font_sizes_at([number.place for number in column])) < SMALL_RATIO * size
+
+
+def _is_beside_text(column: Sequence[MarginNumber], segments: Iterable[Segment], *, is_left: bool) -> bool:
+    """Whether the text next to the numbers is that of lines, and nothing stands on their other side. In a table, there
+    are cells."""
+    taken = {number.segment.order for number in column if number.cut is None}
+    rows: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
+    middles = [number.middle for number in column]
+    for segment in segments:
+        if segment.direction or segment.order in taken:
+            continue
+        at = _find_nearest((segment.top + segment.bottom) / 2, middles)
+        if abs(middles[at] - (segment.top + segment.bottom) / 2) < 0.5 * segment.size:
+            rows[at].append((segment.x0 if is_left else -segment.x1, len(segment.text)))
+    edges = [number.x0 if is_left else -number.x1 for number in column]
+    inside = sum(min(row)[0] > edges[at] - EDGE_POINTS for at, row in rows.items())
+    long = sum(min(row)[1] >= TEXT_CHARACTERS_MIN for row in rows.values())
+    return inside >= OUTSIDE_SHARE * len(rows) and long >= BESIDE_SHARE * len(rows)
+
+
+def _find_nearest(middle: float, middles: Sequence[float]) -> int:
+    at = bisect_right(middles, middle)
+    return min(range(max(0, at - 1), min(at + 1, len(middles))), key=lambda near: abs(middles[near] - middle))
 
 
 def _is_near(line: NumberedLine, middles: Sequence[float]) -> bool:
