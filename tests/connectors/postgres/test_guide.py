@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tests.connectors.postgres.server import PostgresServer
-from tests.connectors.s3_server import S3Server
+from tests.connectors.s3_server import serve_s3
 from tests.support.command_line import clean_environment
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "databases.md"
@@ -24,27 +24,24 @@ def test_the_guide_leads_from_a_bucket_to_pgvector(
     pytest.importorskip("moto", reason="`make test-connectors` installs the package moto")
     import boto3
 
-    store = S3Server()
-    for name, value in store.environment.items():
-        monkeypatch.setenv(name, value)
-    client = boto3.client("s3", endpoint_url=store.endpoint)
-    client.create_bucket(Bucket="handbook")
-    for name, text in CHAPTERS.items():
-        client.put_object(Bucket="handbook", Key=f"chapters/{name}", Body=text.encode())
     blocks = re.findall(r"```bash\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     [commands] = [block for block in blocks if "s3://handbook" in block]
-    environment = {
-        **clean_environment(),
-        **store.environment,
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-        "DATABASE": server.address(database),
-    }
-    try:
+    with serve_s3() as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        client = boto3.client("s3", endpoint_url=store.endpoint)
+        client.create_bucket(Bucket="handbook")
+        for name, text in CHAPTERS.items():
+            client.put_object(Bucket="handbook", Key=f"chapters/{name}", Body=text.encode())
+        environment = {
+            **clean_environment(),
+            **store.environment,
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "DATABASE": server.address(database),
+        }
         done = subprocess.run(
             ["bash", "-e", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
-    finally:
-        store.close()
     assert done.returncode == 0, done.stderr
     assert "horn.md" in done.stdout
     assert "The horn is sounded in fog." in done.stdout
