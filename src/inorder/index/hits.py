@@ -1,11 +1,9 @@
 """What a search finds, and the conditions that it must meet."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-
-from inorder.stage.store.texts import TextReader
 
 from .rows import CODE
 
@@ -85,8 +83,8 @@ class Hit(msgspec.Struct, kw_only=True):
         return f"{self.path}#page={self.pages[0]}" if self.pages and self.path.lower().endswith(".pdf") else self.path
 
 
-def make_hit(row: Sequence[Any], texts: TextReader) -> Hit:
-    """A hit from the values of `HIT_COLUMNS`."""
+def make_hit(row: Sequence[Any], read_text: Callable[[Any], str]) -> Hit:
+    """A hit from the values of `HIT_COLUMNS`. `read_text` turns the value of the column `text` into the text."""
     chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language, pages = row
     return Hit(
         chunk_id=chunk_id,
@@ -101,7 +99,7 @@ def make_hit(row: Sequence[Any], texts: TextReader) -> Hit:
         end=end,
         number=number,
         pages=[int(page) for page in pages.split() if page.isdecimal()],
-        text=texts.read(text),
+        text=read_text(text),
     )
 
 

@@ -34,6 +34,7 @@ from .manifest import (
     encode_entry,
     encode_manifest,
 )
+from .staging import StagedShards
 
 HIDDEN = ".inorder"
 _STAGING = f"{HIDDEN}/staging"
@@ -44,12 +45,12 @@ _PART = re.compile(r"part-\d{5,}\.(?:parquet|jsonl)")
 _BLOCK_BYTES = 2**20
 
 
-class ExportFolder:
+class ExportFolder(StagedShards):
     """The folder of an export. Only one process may use it at a time."""
 
     def __init__(self, root: str, filesystem: Filesystem) -> None:
+        super().__init__(f"{root}/{_STAGING}", filesystem)
         self.root = root
-        self.filesystem = filesystem
         make_durable_directory(filesystem, f"{root}/{_STAGING}")
         self.manifest = self._read_manifest(NAME)
         """That of a complete export; None: there is none."""
@@ -74,17 +75,6 @@ class ExportFolder:
                 self._unclaimed[entry.bytes].remove(path)
                 return entry, path
         return None
-
-    def stage(self, key: str) -> str:
-        """Where the shard with this key is to be written. A file that is there is removed."""
-        path = f"{self.root}/{_STAGING}/{key}"
-        with suppress(FileNotFoundError):
-            self.filesystem.unlink(path)
-        return path
-
-    def discard(self, key: str) -> None:
-        """Remove a shard that was staged."""
-        self.stage(key)
 
     def keep(self, entry: ShardEntry) -> str:
         """Keep a shard that was staged, so that an interrupted export can be resumed. Returns its path."""

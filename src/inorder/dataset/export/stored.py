@@ -13,10 +13,8 @@ manifest always finds one complete export.
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 
 import msgspec
 
@@ -30,6 +28,7 @@ from .card import write_card
 from .lease import FOLDER as LEASES
 from .lease import ExportLease
 from .manifest import NAME, ExportManifest, ShardEntry, decode_entries, decode_manifest, encode_entry, encode_manifest
+from .staging import StagedShards
 
 _HIDDEN = ".inorder/"
 _ENTRIES = f"{_HIDDEN}shards/"
@@ -38,15 +37,14 @@ _SHARD = re.compile(rf"(?:{'|'.join(TABLES)})/part-\d{{5,}}-[0-9a-f]{{16}}\.(?:p
 _HASH_LENGTH = 16
 
 
-class StoredExport:
+class StoredExport(StagedShards):
     """An export in an object store, under a lease. Shards are written to a local scratch folder first."""
 
     def __init__(self, store: ObjectStore, lease: ExportLease, scratch: str) -> None:
+        super().__init__(scratch, SystemFilesystem())
         self.root = store.address
-        self.filesystem = SystemFilesystem()
         self._store = store
         self._lease = lease
-        self._scratch = scratch
         content = store.read(NAME)
         self.previous = None if content is None else decode_manifest(content, f"{self.root}/{NAME}")
         """The manifest of the latest export."""
@@ -61,17 +59,6 @@ class StoredExport:
             return None
         return entry, entry.path
 
-    def stage(self, key: str) -> str:
-        """Where the shard with this key is to be written. A file that is there is removed."""
-        path = os.path.join(self._scratch, key)
-        with suppress(FileNotFoundError):
-            self.filesystem.unlink(path)
-        return path
-
-    def discard(self, key: str) -> None:
-        """Remove a shard that was staged."""
-        self.stage(key)
-
     def keep(self, entry: ShardEntry) -> str:
         """Keep a shard that was staged. It is uploaded when it is placed."""
         return ""
@@ -84,7 +71,7 @@ class StoredExport:
             if now:
                 self._store.copy(now, path)
             else:
-                self._store.upload(os.path.join(self._scratch, entry.key), path)
+                self._store.upload(f"{self._folder}/{entry.key}", path)
             self._objects[path] = entry.bytes
         if not now:
             self.discard(entry.key)

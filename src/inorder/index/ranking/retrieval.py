@@ -302,8 +302,8 @@ class Searcher:
 
     def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
         """The chunks with these numbers, by number."""
-        texts = TextReader(self._connection)
-        return {number: make_hit(row, texts) for number, row in self._select(HIT_COLUMNS, numbers)}
+        read_text = TextReader(self._connection).read
+        return {number: make_hit(row, read_text) for number, row in self._select(HIT_COLUMNS, numbers)}
 
     def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:
         """The item id, the number in the file and the name of each of these chunks, by number."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from psycopg import sql
 
 from inorder.errors import InfrastructureError, OperatorError, require
-from inorder.index.hits import Filters, Hit
+from inorder.index.hits import Filters, Hit, make_hit
 from inorder.index.lexical.scoring import LexicalIndex, Occurrences, TermGroup, make_norms
 from inorder.index.query import Query, parse_query
 from inorder.index.ranking.candidates import Numbers
@@ -31,11 +31,12 @@ from .encoding import HEAD_UNIT
 from .schema import check_collection, compose, read_meta, read_version
 
 _HIT = """
-SELECT chunks.doc_id, chunks.number, chunk_id::text, chunks.kind, name, context, start_at, end_at, text, documents.kind,
-    language, pages
+SELECT chunk_id::text, chunks.number, chunks.kind, name, context, start_at, end_at, text, chunks.doc_id,
+    documents.kind, chunks.doc_id, language, array_to_string(pages, ' ')
 FROM {schema}.chunks JOIN {schema}.documents USING (doc_id)
 JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id, number)
 """
+"""The columns of `make_hit`: an export knows no paths, and no texts by reference."""
 _NAMES = """
 SELECT doc_id, number, name FROM {schema}.chunks
 JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id, number)
@@ -178,26 +179,9 @@ class PostgresSearcher(Searcher):
         return self._numbers[key]
 
     def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
-        found = {}
         keys = [self._keys[number] for number in numbers.tolist()]
-        for row in self._execute(_HIT, *_split_keys(keys)):
-            doc_id, number, chunk_id, kind, name, context, start, end, text, file_kind, language, pages = row
-            found[self._numbers[doc_id, number]] = Hit(
-                chunk_id=chunk_id,
-                item_id=doc_id,
-                path=doc_id,
-                file_kind=file_kind,
-                language=language,
-                kind=kind,
-                name=name,
-                context=context,
-                start=start,
-                end=end,
-                number=number,
-                pages=pages,
-                text=text,
-            )
-        return found
+        hits = [make_hit(row, str) for row in self._execute(_HIT, *_split_keys(keys))]
+        return {self._numbers[hit.item_id, hit.number]: hit for hit in hits}
 
     def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:
         rows = self._execute(_NAMES, *_split_keys([self._keys[number] for number in numbers.tolist()]))
