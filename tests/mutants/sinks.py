@@ -329,8 +329,15 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the password of an address is shown",
         "targets/address.py",
-        'f"{parts.scheme}://{user}{separator}{place}{parts.path}{query}"',
-        'f"{parts.scheme}://{parts.netloc}{parts.path}{query}"',
+        'f"{scheme}://{user}{separator}{place}{path}{query}"',
+        'f"{scheme}://{host}{path}{query}"',
         f"{_ADDRESS}::test_an_address_is_shown_without_its_secrets",
+    ),
+    Mutant(
+        "half of a password with a slash is taken for a host and shown",
+        "targets/address.py",
+        "    require_quoted_password(scheme, rest)\n",
+        "",
+        f"{_ADDRESS}::test_a_password_that_ends_at_the_wrong_place_is_refused_and_not_repeated",
     ),
 )

@@ -68,6 +68,30 @@ def test_an_address_with_credentials_is_refused_without_repeating_them(bucket: B
     assert list(bucket.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["s3://id:SES/AME@bucket/a", "sftp://user:SES/AME@host/a", "https://user:SES#AME@host/a", "az://a:SES?AME@b"],
+)
+def test_a_password_with_a_slash_is_refused_without_repeating_a_part_of_it(bucket: Bucket, text: str) -> None:
+    ended = bucket.command("run", text)
+    assert (ended.code, ended.stderr.count("\n")) == (2, 1)
+    assert "in a password write / as %2F" in ended.stderr
+    assert "SES" not in ended.stderr
+    assert "AME" not in ended.stderr
+
+
+@pytest.mark.parametrize("text", ["https://ho[st/a.pdf", "https://ho\u2100st/a.pdf?x=SESAME"])
+def test_an_address_that_is_not_one_is_refused_with_one_line(bucket: Bucket, text: str) -> None:
+    ended = bucket.command("run", text)
+    assert (ended.code, ended.stderr.count("\n")) == (2, 1), ended.stderr
+    assert "is not a valid address" in ended.stderr
+
+
+@pytest.mark.parametrize("text", ["https://host:8080/@me/a.pdf", "s3://arn:aws:s3:eu:1:accesspoint/x/a@b"])
+def test_an_at_sign_behind_the_host_is_part_of_the_path(text: str) -> None:
+    assert parse_address(text).path.endswith(text.rpartition("@")[2])
+
+
 def test_a_file_address_is_the_path(tmp_path: Path) -> None:
     assert resolve_source(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
     assert resolve_source("a") == Path("a").absolute()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from inorder.errors import OperatorError, require
-from inorder.files.addresses import StoreAddress
+from inorder.files.addresses import StoreAddress, require_quoted_password
 from inorder.files.optional_deps import require_module
 from inorder.stage.sources import is_address, quote_id
 
@@ -125,6 +125,7 @@ def _refuse_credentials(text: str, scheme: str) -> None:
     """Raises without a word of what could be a secret."""
     for part in text.split(_CHAIN):
         rest = part.partition("://")[2]
+        require_quoted_password(scheme, rest)
         user, at, _ = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")
         if at and ":" in user:
             raise OperatorError(
@@ -133,7 +134,11 @@ def _refuse_credentials(text: str, scheme: str) -> None:
             )
         if not part.startswith(("http://", "https://")):
             continue
-        for name, _ in parse_qsl(urlsplit(part).query, keep_blank_values=True):
+        try:
+            parameters = urlsplit(part).query
+        except ValueError:
+            raise OperatorError(f"the {scheme}:// source is not a valid address: its host cannot be read") from None
+        for name, _ in parse_qsl(parameters, keep_blank_values=True):
             if _SECRET_PARAMETERS.search(name):
                 raise OperatorError(
                     f"a source must not contain credentials: the parameter {name} of the {scheme}:// address would be "

@@ -4,10 +4,15 @@ An address is stored in journals and manifests and is shown in messages, so secr
 read. They stay in the memory of this process.
 """
 
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+import re
+from urllib.parse import quote, unquote
+
+from inorder.files.addresses import require_quoted_password
 
 _SECRETS = ("password", "passfile", "sslpassword", "api_key", "apikey", "key", "secret", "token", "access_token")
 """Names of parameters of an address that are not stored or shown."""
+_PARTS = re.compile(r"([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+"""Host, path and parameters. `urlsplit` refuses some passwords, and repeats them in its message."""
 _known: dict[str, dict[str, str]] = {}
 
 
@@ -18,24 +23,27 @@ def has_scheme(text: str) -> bool:
 
 
 def hide_secrets(text: str) -> str:
-    """The address without its secrets. `find_secrets` returns them."""
+    """The address without its secrets. `find_secrets` returns them. Raises OperatorError, without repeating it, for an
+    address whose password ends at the wrong place."""
     if not has_scheme(text):
         return text
-    parts = urlsplit(text)
+    scheme, _, rest = text.partition("://")
+    require_quoted_password(scheme, rest)
+    [(host, path, parameters)] = _PARTS.findall(rest)[:1]
     secrets: dict[str, str] = {}
-    user, separator, place = parts.netloc.rpartition("@")
+    user, separator, place = host.rpartition("@")
     user, has_password, password = user.partition(":")
     if has_password:
         secrets["password"] = unquote(password)
     kept = []
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    for parameter in filter(None, parameters.split("&")):
+        name, _, value = map(unquote, parameter.partition("="))
         if name.lower() in _SECRETS:
             secrets[name.lower()] = value
         else:
-            kept.append((name, value))
-    query = f"?{urlencode(kept, quote_via=quote)}" if kept else ""
-    # `urlunsplit` drops an empty host, and a slash of a path that begins with two.
-    address = f"{parts.scheme}://{user}{separator}{place}{parts.path}{query}"
+            kept.append(f"{quote(name, safe='')}={quote(value, safe='')}")
+    query = f"?{'&'.join(kept)}" if kept else ""
+    address = f"{scheme}://{user}{separator}{place}{path}{query}"
     if secrets:
         _known[address] = secrets
     return address
