@@ -16,6 +16,7 @@ Place = tuple[int, float, float, float, float]
 DIGITS = 2
 GRID = 500
 """DocTags give positions as steps of a grid over the page."""
+_TAGS = [f"<loc_{min(step, GRID - 1)}>" for step in range(GRID + 1)]
 
 
 def page_sizes(document: Document) -> dict[int, Dimensions]:
@@ -50,10 +51,11 @@ def location_tags(place: Place | None, sizes: dict[int, Dimensions]) -> str:
         return ""
     page, left, top, right, bottom = place
     width, height = sizes[page]
-    last = GRID - 1
     return (
-        f"<loc_{min(round(GRID * (left / width)), last)}><loc_{min(round(GRID * (top / height)), last)}>"
-        f"<loc_{min(round(GRID * (right / width)), last)}><loc_{min(round(GRID * (bottom / height)), last)}>"
+        _TAGS[round(GRID * (left / width))]
+        + _TAGS[round(GRID * (top / height))]
+        + _TAGS[round(GRID * (right / width))]
+        + _TAGS[round(GRID * (bottom / height))]
     )
 
 

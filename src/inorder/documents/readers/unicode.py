@@ -27,10 +27,10 @@ _HALF = re.compile("[\ud800-\udfff]")
 _PRINTABLE = bytes(range(32, 127))
 
 
-def is_readable(text: str) -> bool:
-    """Whether `clean` would change nothing in any part of this text."""
+def is_readable(text: str, line_count: int) -> bool:
+    """Whether `clean` would change nothing in any part of this text, which has this many lines that end in CR LF."""
     if text.isascii():
-        return len(text.encode("ascii").translate(None, _PRINTABLE)) == 2 * text.count("\r\n")
+        return len(text.encode("ascii").translate(None, _PRINTABLE)) == 2 * (line_count - 1)
     return not _SPECIAL.search(text) and unicodedata.is_normalized("NFC", text)
 
 

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from operator import attrgetter
 
 from inorder.documents.model import Box
 
@@ -23,7 +22,6 @@ MARKER_LETTERS = "oivx"
 """Letters that a marker of several characters, or without a point, may begin with."""
 MARKER_ENDS = (".", ")")
 _NO_MARK = ("", False)
-_box_of = attrgetter("x0", "top", "x1", "bottom")
 _SPACES_MAX = 80
 
 
@@ -85,8 +83,17 @@ def bounding_box(lines: Sequence[Segment]) -> Box:
     first = lines[0]
     if len(lines) == 1:
         return first.x0, first.top, first.x1, first.bottom
-    lefts, tops, rights, bottoms = zip(*map(_box_of, lines), strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
+    left, top, right, bottom = first.x0, first.top, first.x1, first.bottom
+    for line in lines:
+        if line.x0 < left:
+            left = line.x0
+        if line.x1 > right:
+            right = line.x1
+        if line.bottom > bottom:
+            bottom = line.bottom
+        if line.top < top:
+            top = line.top
+    return left, top, right, bottom
 
 
 def format_code(lines: Sequence[Segment]) -> str:

@@ -11,8 +11,8 @@ style of one in the middle, not for every character.
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
-from operator import add, attrgetter, floordiv, mul
+from math import hypot
+from operator import attrgetter, mul
 
 from inorder.documents.readers.unicode import clean, is_readable
 
@@ -34,7 +34,8 @@ class SegmentReader:
         self.page = page
         self.text = text
         self._fonts = FontReader(page)
-        self.is_clean = is_readable(text)
+        self.lines = text.split("\r\n")
+        self.is_clean = is_readable(text, len(self.lines))
         """Whether the text needs no normalization."""
         self._left, self._bottom, self._right, self._top = page.bounds
 
@@ -43,11 +44,10 @@ class SegmentReader:
         if not spans:
             return []
         page, text = self.page, self.text
-        starts, lasts = zip(*spans, strict=True)
         middles = page.character_indices(
-            [middle + (text[middle] == " ") for middle in map(floordiv, map(add, starts, lasts), repeat(2))]
+            [(middle := (start + last) >> 1) + (text[middle] == " ") for start, last in spans]
         )
-        boxes = page.box_numbers(page.character_indices(starts + lasts))
+        boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
         if not self.is_clean:
             texts = list(map(clean, texts))
         traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)
@@ -127,11 +127,12 @@ class SegmentReader:
         lefts, rights, bases = boxes[0::4].tolist(), boxes[2::4].tolist(), matrices[5::6].tolist()
         scales = matrices[0::6].tolist()
         sizes = list(map(mul, sizes, matrices[3::6]))
-        total = sum(lefts) + sum(rights) + sum(bases) + sum(sizes) + sum(scales)
-        if total != total or min(scales) <= 0 or not SIZE_POINTS_MIN < min(sizes) <= max(sizes) < SIZE_POINTS_MAX:
+        if min(scales) <= 0 or not SIZE_POINTS_MIN < min(sizes) <= max(sizes) < SIZE_POINTS_MAX:
             return []
-        if min(min(lefts), min(bases)) <= -COORDINATE_MAX or max(max(rights), max(bases)) >= COORDINATE_MAX:
-            return []
+        if not hypot(*lefts, *rights, *bases, *sizes, *scales) < COORDINATE_MAX:  # some may be too large, or NaN
+            total = sum(lefts) + sum(rights) + sum(bases) + sum(sizes) + sum(scales)
+            if total != total or min(lefts + bases) <= -COORDINATE_MAX or max(rights + bases) >= COORDINATE_MAX:
+                return []
         count, left, top = len(spans), self._left, self._top
         return [
             Segment(

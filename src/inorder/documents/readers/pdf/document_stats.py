@@ -7,8 +7,6 @@ are taken in pairs, because headers often differ on left and right pages.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import attrgetter
 
 import msgspec
 
@@ -31,9 +29,6 @@ SAMPLE_PAGES_MAX = 32
 
 SegmentStyle = tuple[float, str, bool, bool]
 """Size, font, whether it is bold, and whether it is monospaced."""
-
-_style_of = attrgetter("size", "face", "is_bold", "is_mono")
-_text_of = attrgetter("text")
 
 
 class DocumentStats(msgspec.Struct, frozen=True):
@@ -133,8 +128,16 @@ def _count_letters(pages: Iterable[PageText]) -> dict[SegmentStyle, int]:
     """How many characters there are in each style."""
     found: defaultdict[SegmentStyle, int] = defaultdict(int)
     for page in pages:
-        for style, same in groupby(page.segments, _style_of):
-            found[style] += sum(map(len, map(_text_of, same)))
+        size, face, is_bold, is_mono, count = 0.0, "", False, False, 0
+        for segment in page.segments:
+            if segment.size != size or segment.face != face or segment.is_bold != is_bold or segment.is_mono != is_mono:
+                if count:
+                    found[size, face, is_bold, is_mono] += count
+                size, face, is_bold, is_mono = segment.size, segment.face, segment.is_bold, segment.is_mono
+                count = 0
+            count += len(segment.text)
+        if count:
+            found[size, face, is_bold, is_mono] += count
     return found
 
 

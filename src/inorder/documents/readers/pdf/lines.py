@@ -8,7 +8,7 @@ that belongs to the word stays, and no space is inserted between characters of s
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from operator import attrgetter, le
+from operator import attrgetter
 
 from inorder.documents.readers.unicode import is_cjk, is_right_to_left
 
@@ -24,23 +24,20 @@ _OPEN_ENDS = (",", ";", "\u2019", "'", '"', ")")
 _KEEPS_HYPHEN = frozenset(("self", "well", "cross", "half", "ex", "so", "vice", "e"))
 
 by_top = attrgetter("top")
-by_bottom = attrgetter("bottom")
 by_left = attrgetter("x0")
 
 
 def group_rows(segments: Sequence[Segment]) -> list[Row]:
     """Group segments into rows from top to bottom; each row is sorted from left to right."""
-    ordered = sorted(segments, key=by_top)
-    tops, bottoms = list(map(by_top, ordered)), list(map(by_bottom, ordered))
-    if all(map(le, bottoms, tops[1:])):
-        return [[segment] for segment in ordered]
     rows: list[Row] = []
     row: Row = []
     top, bottom = 0.0, float("-inf")
-    for segment, its_top, its_bottom in zip(ordered, tops, bottoms, strict=True):
+    for segment in sorted(segments, key=by_top):
+        its_top, its_bottom = segment.top, segment.bottom
         if its_top < bottom and segment.table is None:
             size, height = its_bottom - its_top, bottom - top
-            if min(bottom, its_bottom) - max(top, its_top) > 0.5 * min(height, size):
+            shared = (its_bottom if its_bottom < bottom else bottom) - its_top
+            if shared > 0.5 * (size if size < height else height):
                 row.append(segment)
                 if size > height:
                     top, bottom = its_top, its_bottom

@@ -10,8 +10,8 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, compress, count, repeat
-from operator import add, attrgetter, sub, truediv
+from itertools import compress, repeat
+from operator import attrgetter, sub, truediv
 
 from inorder.documents.readers.unicode import NO_CHARACTER
 
@@ -52,7 +52,7 @@ _direction_of = attrgetter("direction")
 
 def read_segments(reader: SegmentReader) -> list[Segment]:
     """All segments of a page in draw order."""
-    segments = reader.read(*_find_lines(reader.text, is_clean=reader.is_clean))
+    segments = reader.read(*_find_lines(reader))
     if not segments:
         return []
     gaps: list[Span] = []
@@ -68,28 +68,23 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
     return segments
 
 
-def _find_lines(text: str, *, is_clean: bool) -> tuple[list[Span], list[str]]:
+def _find_lines(reader: SegmentReader) -> tuple[list[Span], list[str]]:
     """The lines of a text without white space around them: where they are, and their text."""
-    lines = text.split("\r\n")
-    if not (_is_trimmed(text) if is_clean and text.isascii() else _are_trimmed(text, lines)):
+    text, lines = reader.text, reader.lines
+    is_plain = (reader.is_clean and text.isascii()) or _is_divided_once(text, lines)
+    if not is_plain or list(map(str.strip, lines)) != lines:
         found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
         return found, [text[start : last + 1] for start, last in found]
-    ends = list(map(add, accumulate(map(len, lines)), range(-1, 2 * len(lines), 2)))
-    spans = list(zip([0, *map(add, ends, repeat(3))], ends, strict=False))
+    begin = 0
+    spans = [(begin, (begin := begin + len(line) + 2) - 3) for line in lines]
     if all(lines):
         return spans, lines
     return list(compress(spans, lines)), list(filter(None, lines))
 
 
-def _is_trimmed(text: str) -> bool:
-    """Whether no line of a clean text in ASCII, which has no other white space, begins or ends with a space."""
-    return " \r" not in text and "\n " not in text and not text.startswith(" ") and not text.endswith(" ")
-
-
-def _are_trimmed(text: str, lines: list[str]) -> bool:
-    """Whether these lines are all lines of a text, and have no white space around them."""
-    breaks = text.count("\r") + text.count("\n")
-    return NO_CHARACTER not in text and breaks == 2 * (len(lines) - 1) and list(map(str.strip, lines)) == lines
+def _is_divided_once(text: str, lines: list[str]) -> bool:
+    """Whether these lines are all lines of a text: it has no other line breaks, and no mark of a hyphen at the end."""
+    return NO_CHARACTER not in text and text.count("\r") + text.count("\n") == 2 * (len(lines) - 1)
 
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
@@ -307,4 +302,4 @@ class GapFinder:
 
 
 def _find_word_starts(line: str, start: int) -> list[int]:
-    return [start, *map(add, accumulate(map(len, line.split(" "))), count(start + 1))][:-1]
+    return [start, *[start := start + len(word) + 1 for word in line.split(" ")[:-1]]]

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _WORDS = ("Chapter", "Section", "Part", "Appendix", "Kapitel", "Abschnitt", "Teil", "Chapitre", "Partie", "Anhang")
+_CAPITALS = "".join({word[0] for word in _WORDS})
 _SECONDS = (".", "I", "V", "X")
 """What a number that is not of digits has as its second character."""
 _PREFIX = rf"(?:(?:{'|'.join(_WORDS)})\s+)?"
@@ -48,7 +49,8 @@ def parse_number(text: str) -> Number | None:
 
 def may_have_number(text: str) -> bool:
     """A quick check: if not, `parse_number` finds none."""
-    return text[0].isdigit() or text[1:2] in _SECONDS or text.startswith(_WORDS)
+    first = text[0]
+    return first.isdigit() or text[1:2] in _SECONDS or (first in _CAPITALS and text.startswith(_WORDS))
 
 
 def is_number_alone(text: str) -> bool:
