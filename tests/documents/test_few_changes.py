@@ -17,7 +17,7 @@ from inorder.stage import file_stat
 from inorder.stage.contracts import WorkItem
 from inorder.stage.manifest.reader import find_last_run
 from inorder.stage.plan_reader import TaskMaker
-from inorder.stage.store.database import open_store
+from inorder.stage.store.database import StoreReader, open_store
 from inorder.stage.unchanged import spliced_manifest
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
@@ -205,6 +205,22 @@ def test_every_file_is_opened_after_another_source_was_added(runs: Changes) -> N
     runs.opened.clear()
     runs.doctags("docs", "more")
     assert len(runs.opened) == len(NAMES) + 1
+
+
+def test_only_the_terms_of_changed_documents_are_read(runs: Changes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of all documents between the first and the last one of them."""
+    read: list[str] = []
+    unpack = StoreReader._unpack
+
+    def note(store: StoreReader, row: Any) -> Any:
+        read.append(row[0])
+        return unpack(store, row)
+
+    monkeypatch.setattr(StoreReader, "_unpack", note)
+    for name in (NAMES[0], NAMES[-1]):
+        runs.write_document(name, f"Another title of {name}")
+    runs.run_all()
+    assert {each for each in read if each.startswith("lexical/")} == {f"lexical/docs/{NAMES[at]}" for at in (0, -1)}
 
 
 @pytest.mark.parametrize("state", ["missing", "damaged", "of another run"])

@@ -199,6 +199,39 @@ def test_chunks_and_vectors_are_read_few_at_a_time(runs: StageRuns, monkeypatch:
     assert max(blocks) <= 2 * 3
 
 
+@pytest.mark.req("IDX-5")
+def test_vectors_that_have_not_changed_are_copied_few_at_a_time(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old file is not mapped into memory: a process is charged for every page of it that was read."""
+    monkeypatch.setattr(vectors, "_COPIED_ROWS", 2)
+    monkeypatch.delattr(vectors.np, "memmap")
+    for number in range(9):
+        runs.write(f"docs/{number}.md", f"{PROSE} {number}")
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    copied: list[int] = []
+    read = vectors._OldMatrix.read
+
+    def note(self: Any, rows: Any) -> Any:
+        for found in read(self, rows):
+            copied.append(len(found[0]))
+            yield found
+
+    monkeypatch.setattr(vectors._OldMatrix, "read", note)
+    (runs.folder / "docs" / "4.md").unlink()
+    runs.write("docs/7.md", f"{PROSE} other")
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    assert copied == [2, 2, 2, 1]
+    assert not list(find_problems(opened(runs)))
+    found = {name: read_meta(opened(runs), name) for name in ("vectors_file", "content_hash")}
+    runs.data = runs.folder / "fresh"
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    assert found == {name: read_meta(opened(runs), name) for name in found}
+
+
 # ---- the order of answers
 
 

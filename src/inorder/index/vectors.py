@@ -26,7 +26,9 @@ from .schema import has_table, read_meta, write_meta
 
 _Rows = npt.NDArray[np.float32]
 _BLOCK_ROWS = 4096
-"""Rows of the old matrix that are copied at once, and chunks that are looked up at once."""
+"""Chunks that are looked up at once."""
+_COPIED_ROWS = 512
+"""Rows of the old matrix that are copied at once."""
 _DOCUMENT_CHUNKS = "FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document'"
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
@@ -142,16 +144,20 @@ class _OldMatrix:
         return np.where(self._chunks[rows] == chunks, rows, -1)
 
     def read(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
-        """Yield the vectors, the chunks and the provider of rows, in blocks."""
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            block = rows[start : start + _BLOCK_ROWS]
-            is_range = int(block[-1]) - int(block[0]) == len(block) - 1 and bool((np.diff(block) == 1).all())
-            matrix = self._matrix[block[0] : block[-1] + 1] if is_range else self._matrix[block]
-            yield matrix, self._chunks[block], self._provider
+        """Yield the vectors, the chunks and the provider of rows, in blocks of rows that follow each other. They are
+        read, not mapped: a process is charged for the pages of a file that it has mapped."""
+        width = self._file.shape[1]
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1) if len(rows) else ():
+            for start in range(0, len(run), _COPIED_ROWS):
+                block = run[start : start + _COPIED_ROWS]
+                raw = os.pread(self._opened.fileno(), 4 * width * len(block), 4 * width * int(block[0]))
+                yield np.frombuffer(raw, "<f4").reshape(len(block), width), self._chunks[block], self._provider
 
     @cached_property
-    def _matrix(self) -> _Rows:
-        return np.memmap(self._file.path, dtype="<f4", mode="r", shape=self._file.shape)
+    def _opened(self) -> IO[bytes]:
+        opened = open(self._file.path, "rb")  # noqa: SIM115 - it is read until all vectors are written
+        weakref.finalize(self, opened.close)
+        return opened
 
 
 class _ChunkBlock:

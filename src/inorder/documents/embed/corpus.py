@@ -104,7 +104,8 @@ def _add_new(data: str, totals: Mapping[str, FamilyTotals], terms: "TermStatisti
             for result in found.values():
                 add_dense_table(total, result)
             continue
-        for table in load_stored_terms([result.source for result in found.values()]):
+        for result in found.values():  # one by one: of a range, all documents between them would be read, too
+            [table] = load_stored_terms([result.source])
             total.add_file(len(table.sizes), {})
             total.add_terms(table.sizes)
             terms.add(table)

@@ -168,7 +168,8 @@ def load_sparse_sizes(source: Input) -> SparseSizes:
 
 
 def load_stored_terms(sources: Sequence[Input]) -> Iterator[StoredTerms]:
-    """The terms of documents. Those of the store are read at once, so they should not be too many."""
+    """The terms of documents. Those of the store are read at once, with all between the first and the last one: they
+    should follow each other, and not be too many."""
     if all(is_stored(source) for source in sources):
         yield from map(_UNPACK_LEXICAL.decode, read_contents(sources))
         return

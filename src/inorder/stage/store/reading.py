@@ -36,7 +36,8 @@ def read_content(source: Input) -> bytes:
 
 def read_contents(sources: Sequence[Input]) -> Iterator[bytes]:
     """Yield the content of each of these inputs. Those that lie in one store and are in the order of their ids are read
-    at once, so they should not be too many. Raises as `read_content` does."""
+    at once, with all that lie between them: they should follow each other, and not be too many. Raises as
+    `read_content` does."""
     first = sources[0] if sources else None
     last = sources[-1] if sources else None
     if not isinstance(first, StoredInput) or not isinstance(last, StoredInput) or not _is_one_range(sources):
