@@ -239,6 +239,13 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_ANALYSIS}::test_a_count_that_is_too_large_is_limited",
     ),
     Mutant(
+        "stems of new words keep their marks",
+        "index/lexical/analysis.py",
+        'stems if "".join(stems).isascii() else [*map(strip_marks, stems)]',
+        "stems",
+        f"{_ANALYSIS}::test_words_that_are_new_to_the_table_have_the_terms_of_their_language[tr]",
+    ),
+    Mutant(
         "a file that calls a name in two ways is listed twice",
         "index/calls.py",
         "SELECT DISTINCT files.id",

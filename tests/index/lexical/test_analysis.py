@@ -168,6 +168,14 @@ def test_the_terms_of_each_chunk_are_counted(
             assert read_counts(count_file_terms(chunks, "")) == count_by_hand(chunks)
 
 
+@pytest.mark.parametrize("language", ["", *STEMMERS])
+def test_words_that_are_new_to_the_table_have_the_terms_of_their_language(language: str) -> None:
+    """All at once. The stem of a word in ASCII may have marks, in Turkish for example."""
+    words = ["agac", "Kitab", "kitabAgac", "Lighthouses", "SHIPS_sailing", "_ships", "_", "9ships", "w" * 70]
+    counted = count_file_terms([(" ".join(words) + " " * 2000, "", "")], language)
+    assert sorted(counted.vocabulary.split()) == sorted({term for word in words for term in analyze(word, language)})
+
+
 def test_known_words_are_found_without_looking_up_each() -> None:
     texts = " ".join(f"word{number}" for number in range(1000))
     table = word_table.WordTable("")

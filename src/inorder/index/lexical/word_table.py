@@ -7,12 +7,18 @@ that it does not have, and long ones, are looked up one by one.
 
 from array import array
 from collections.abc import Sequence
-from itertools import accumulate, chain, count
+from itertools import compress, count, filterfalse
 
 import numpy as np
 import numpy.typing as npt
 
-from .analysis import ASCII_WORD_CHARACTERS, CACHED_WORDS_MAX, open_term_cache
+from .analysis import (
+    ASCII_WORD_CHARACTERS,
+    CACHED_WORDS_MAX,
+    NAME_PART_OR_SPACE,
+    TERM_CHARACTERS_MAX,
+    open_term_cache,
+)
 
 Numbers = npt.NDArray[np.int64]
 
@@ -23,6 +29,7 @@ _KEY_BYTES = 8
 _SHORT_BYTES_MAX = 2 * _KEY_BYTES
 _SLOT_BITS = 17
 """Twice as many slots as words."""
+_NINE = ord("9")
 _IS_WORD = bytes(chr(code) in ASCII_WORD_CHARACTERS for code in range(256))
 _MULTIPLIERS = tuple(
     (np.uint64(first), np.uint64(second))
@@ -66,8 +73,11 @@ class WordTable(dict[bytes | str, int]):
     def __init__(self, language: str) -> None:
         super().__init__()
         cache = open_term_cache(language)
-        self._derive_terms, self._derive_ascii_terms = cache.derive_terms, cache.derive_ascii_terms
+        self._derive_terms = cache.derive_terms
         self.numbers = TermNumbers()
+        self._derive_part_terms = cache.derive_part_terms
+        self._part_numbers = {" ": -1}
+        """The number of the term of each part of a name; -1 for a space."""
         self.starts = array("i", [0])
         """For each word, where its terms begin, and at last where those of the last word end."""
         self.terms = array("i")
@@ -102,20 +112,31 @@ class WordTable(dict[bytes | str, int]):
         if len(missing):
             spans = zip(starts[missing].tolist(), ends[missing].tolist(), strict=True)
             words = [data[start:end] for start, end in spans]
-            new = [word for word in dict.fromkeys(words) if word not in self]
+            new = [*filterfalse(self.__contains__, dict.fromkeys(words))]
             if new:
-                self._add(new)
-            found = np.array(list(map(self.__getitem__, words)), np.int64)
+                self._add([word for word in new if word[0] > _NINE and len(word) <= TERM_CHARACTERS_MAX])
+            found = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
             numbers[missing] = found
             self._slots.add((keys[0][missing], keys[1][missing]), found)
         return starts - 1, numbers
 
-    def _add(self, words: Sequence[bytes]) -> None:
-        """Add words in ASCII that are not in the table: as looking up each, in half the time."""
-        derived = list(self._derive_ascii_terms(b" ".join(words).decode("ascii").split()))
-        self.starts.extend(accumulate(map(len, derived[1:]), initial=len(self.terms) + len(derived[0])))
-        self.terms.extend(map(self.numbers.__getitem__, chain.from_iterable(derived)))
-        self.update(zip(words, count(len(self)), strict=False))
+    def _add(self, names: Sequence[bytes]) -> None:
+        """Add names in ASCII that are not in the table, are not too long, and begin with no digit: as looking up each,
+        in a third of the time."""
+        text = b" ".join(names).decode("ascii")
+        parts = NAME_PART_OR_SPACE.findall(f"{text} " if names else "")
+        new = [*filterfalse(self._part_numbers.__contains__, dict.fromkeys(parts))]
+        self._part_numbers.update(zip(new, map(self.numbers.__getitem__, self._derive_part_terms(new)), strict=True))
+        terms = np.fromiter(map(self._part_numbers.__getitem__, parts), np.int32, len(parts))
+        ends = np.flatnonzero(terms < 0)
+        counts = np.diff(ends, prepend=-1) - 1
+        has_several = counts > 1
+        wholes = [word.strip("_") for word in compress(text.lower().split(" "), has_several.tolist())]
+        terms[ends[has_several]] = np.fromiter(map(self.numbers.__getitem__, wholes), np.int32, len(wholes))
+        starts = np.cumsum(counts + has_several) + len(self.terms)
+        self.terms.frombytes(terms[terms >= 0].tobytes())
+        self.starts.frombytes(starts.astype(np.int32).tobytes())
+        self.update(zip(names, count(len(self)), strict=False))
 
     def renumber(self, terms: Numbers) -> tuple[str, npt.NDArray[np.uint32]]:
         """The vocabulary of these terms, and the number of each in it."""
