@@ -106,13 +106,13 @@ def test_postings_are_read_as_they_were_written(terms: list[tuple[set[int], bool
         written.append(Postings(np.array(sorted(numbers), np.int64), body, body if has_head else np.zeros_like(body)))
     counts = np.array([len(each.body) for each in written])
     columns = PostingColumns(np.cumsum(counts) - counts, *(np.concatenate(each) for each in zip(*written, strict=True)))
-    encoded = list(encode_postings(columns))
-    assert [size for size, _ in encoded] == counts.tolist()
-    for before, (size, data) in zip(written, encoded, strict=True):
+    sizes, encoded = encode_postings(columns)
+    assert sizes == counts.tolist()
+    for before, size, data in zip(written, sizes, encoded, strict=True):
         read = decode_postings(data, size)
         assert all((ours == theirs).all() for ours, theirs in zip(before, read, strict=True))
     for decode in (decode_many_postings, decode_long_postings):
-        together = decode([data for _, data in encoded], counts.tolist())
+        together = decode(encoded, counts.tolist())
         assert all((ours == theirs).all() for ours, theirs in zip(columns, together, strict=True))
 
 
@@ -222,7 +222,7 @@ def test_postings_are_encoded_few_at_a_time(inverted: Inverted, monkeypatch: pyt
     encoded: list[int] = []
     encode = inversion.encode_postings
 
-    def count_postings(columns: PostingColumns) -> Iterator[tuple[int, bytes]]:
+    def count_postings(columns: PostingColumns) -> tuple[list[int], list[bytes]]:
         encoded.append(len(columns.numbers))
         return encode(columns)
 

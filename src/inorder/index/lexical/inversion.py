@@ -88,11 +88,12 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
     segment = _create_segment(connection, np.concatenate(chunks), np.stack(lengths, axis=1))
     numbers = TermNumbers()
     terms = [_number_terms(each, numbers) for each in all_terms]
-    names = sorted(numbers.names)
+    order = sorted(range(len(numbers)), key=numbers.names.__getitem__)
+    names = [*map(numbers.names.__getitem__, order)]
     ranks = np.empty(len(names), np.int64)
-    ranks[[numbers[name] for name in names]] = np.arange(len(names))
+    ranks[order] = np.arange(len(names))
     keys = ranks[np.concatenate(terms)]
-    del terms, numbers
+    del terms, numbers, order
     counts = np.bincount(keys, minlength=len(names))
     keys <<= _PLACE_BITS
     keys += np.arange(len(keys))
@@ -136,10 +137,9 @@ def _insert_postings(
     connection: sqlite3.Connection, segment: int, terms: Sequence[str], columns: PostingColumns
 ) -> None:
     if terms:
-        rows = zip(repeat(segment), terms, encode_postings(columns), strict=False)
         connection.executemany(
             "INSERT INTO postings (segment, term, count, data) VALUES (?, ?, ?, ?)",
-            ((segment, term, count, data) for segment, term, (count, data) in rows),
+            zip(repeat(segment), terms, *encode_postings(columns), strict=False),
         )
 
 

@@ -20,6 +20,7 @@ from .schema import DamagedIndexError
 
 _GAP_TYPES = ("<u1", "<u2", "<u4")
 _HAS_HEAD = 16
+_KIND_BYTES = [bytes((kind,)) for kind in range(2 * _HAS_HEAD)]
 
 Numbers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.uint8]
@@ -62,7 +63,7 @@ class PostingColumns(NamedTuple):
     head: Counts
 
 
-def encode_postings(columns: PostingColumns) -> Iterator[tuple[int, bytes]]:
+def encode_postings(columns: PostingColumns) -> tuple[list[int], list[bytes]]:
     """For each term, how many chunks have it, and its postings: the numbers of the chunks as gaps in the narrowest
     type, then the counts in the text, then those in the headings if there are any.
 
@@ -75,11 +76,15 @@ def encode_postings(columns: PostingColumns) -> Iterator[tuple[int, bytes]]:
     kinds = np.digitize(widest, (1 << 8, 1 << 16)) + _HAS_HEAD * (np.maximum.reduceat(head, starts) > 0)
     gap_columns = [gaps.astype(each).tobytes() for each in _GAP_TYPES]
     body_column, head_column = body.tobytes(), head.tobytes()
-    ends = [*starts[1:].tolist(), len(numbers)]
-    for start, end, kind in zip(starts.tolist(), ends, kinds.tolist(), strict=True):
-        width = 1 << (kind & 3)
-        data = bytes((kind,)) + gap_columns[kind & 3][start * width : end * width] + body_column[start:end]
-        yield end - start, data + head_column[start:end] if kind & _HAS_HEAD else data
+    counts = np.diff(starts, append=len(numbers)).tolist()
+    encoded = []
+    for start, count, kind in zip(starts.tolist(), counts, kinds.tolist(), strict=True):
+        end, width = start + count, 1 << (kind & 3)
+        parts = [_KIND_BYTES[kind], gap_columns[kind & 3][start * width : end * width], body_column[start:end]]
+        if kind & _HAS_HEAD:
+            parts.append(head_column[start:end])
+        encoded.append(b"".join(parts))
+    return counts, encoded
 
 
 def decode_postings(data: bytes, count: int) -> Postings:
