@@ -47,3 +47,12 @@ def test_a_result_that_is_added_after_a_lookup_is_found(results: PreparedResults
     results.add([prepare(make_item("a"))])
     assert results.has("embed", make_item("a"))
     results.close()
+
+
+def test_what_an_interrupted_run_left_is_removed_by_a_run_that_prepares_nothing(
+    results: PreparedResults, tmp_path: Path
+) -> None:
+    left = tmp_path / ".staging" / "prepared.sqlite"
+    left.write_bytes(b"left by a run that was killed")
+    results.close()
+    assert not left.exists()

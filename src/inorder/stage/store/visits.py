@@ -169,11 +169,11 @@ class PreparedResults:
         return None if result is None else (result, _RESULT_BYTES + _BYTES_PER_BYTE * len(found[0]))
 
     def close(self) -> None:
-        """Remove the database. Idempotent."""
+        """Remove the database, also that of an interrupted run. Idempotent."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-            self._remove_file()
+        self._remove_file()
 
     def _create(self) -> sqlite3.Connection:
         self._remove_file()

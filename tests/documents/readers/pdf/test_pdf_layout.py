@@ -257,6 +257,34 @@ def test_a_number_that_is_larger_than_the_text_is_the_number_of_a_single_page() 
     assert furniture(draw_pdf(page)) == [("footer", "41")]
 
 
+def draw_parts(left: str, right: str, top: float, size: float) -> Draw:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(60, HEIGHT - top, left)
+        canvas.drawRightString(540, HEIGHT - top, right)
+
+    return draw
+
+
+@pytest.mark.parametrize("size", [8, 12])
+@pytest.mark.parametrize("lines", [5, 20])
+def test_words_at_both_ends_of_a_row_in_the_margin_are_furniture_of_a_single_page(size: float, lines: int) -> None:
+    texts = [f"The lamp says in line {line} what no other says." for line in range(lines)]
+    header = draw_parts("Board of Lights", "Confidential", 32, size)
+    footer = draw_parts("Printed on 3 May", "Page 1 of 1", 820, size)
+    assert furniture(draw_pdf(draw_together(header, draw_lines(*texts), footer))) == [
+        ("header", "Board of Lights Confidential"),
+        ("footer", "Printed on 3 May Page 1 of 1"),
+    ]
+
+
+@pytest.mark.parametrize(("top", "size"), [(32, 16), (62, 12)])
+def test_words_at_both_ends_of_a_row_are_text_if_they_are_large_or_below_the_margin(top: float, size: float) -> None:
+    texts = [f"The lamp says in line {line} what no other says." for line in range(20)]
+    page = draw_together(draw_parts("Board of Lights", "Confidential", top, size), draw_lines(*texts, top=100))
+    assert furniture(draw_pdf(page)) == []
+
+
 def test_small_words_above_a_page_of_few_lines_are_text() -> None:
     texts = ["Lamps are lit at dusk", "Oil is kept below the stairs", "Glass is cleaned at dawn"]
     page = draw_together(draw_lines("Keepers and their lamps", top=30, size=8), draw_lines(*texts, size=24))

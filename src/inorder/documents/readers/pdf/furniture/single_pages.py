@@ -1,8 +1,9 @@
 """Finds headers, footers and page numbers in documents of a few pages, where nothing is repeated.
 
 A row at the edge is furniture if it reads like it: a page number, a journal with its volume, a copyright notice, where
-it was downloaded. A short row in small type, far above a page of text, is a running head. Everything else is text: a
-word that is missing there is worse than a header that is left in it.
+it was downloaded. A short row in small type, far above a page of text, is a running head. So is a row of several parts,
+far from each other, in the margin of the page. Everything else is text: a word that is missing there is worse than a
+header that is left in it.
 """
 
 import re
@@ -20,6 +21,8 @@ CHARACTERS_MAX = 80
 SIZE_RATIO_MAX = 1.05
 NUMBER_RATIO_MAX = 1.35
 """Size of a page number, compared with the text."""
+MARGIN_SHARE = 0.055
+"""How far from the edge the middle of a row in the margin may be, as a share of the height of the page."""
 SMALL_RATIO = 0.9
 """Size of a running head that nothing else shows, compared with the text."""
 HEAD_CHARACTERS_MIN, HEAD_CHARACTERS_MAX = 4, 60
@@ -54,7 +57,7 @@ def take_furniture(inwards: Sequence[EdgeRow], height: float, row_count: int, bo
     """The outermost rows at one edge of a page that are furniture by themselves."""
     taken = 0
     for index, row in enumerate(inwards):
-        is_known = _reads_like_furniture(row, body_size)
+        is_known = _reads_like_furniture(row, body_size) or _is_in_margin(row, height, body_size)
         if not is_known and (row_count < HEAD_ROWS_MIN or not _is_small_head(row, body_size)):
             break
         from_edge = row.middle if row.edge == "header" else height - row.middle
@@ -79,6 +82,16 @@ def _reads_like_furniture(row: EdgeRow, body_size: float) -> bool:
         return True
     is_beside = bool(_BESIDE_NUMBER.fullmatch(text)) and not text.endswith(".")
     return is_beside and (row.is_spread or row.size < 0.95 * body_size)
+
+
+def _is_in_margin(row: EdgeRow, height: float, body_size: float) -> bool:
+    """Whether a row has several parts, far from each other, and stands in the margin, apart from the text."""
+    from_edge = row.middle if row.edge == "header" else height - row.middle
+    if not row.is_spread or from_edge > MARGIN_SHARE * height or row.gap < WIDE_GAP_RATIO * body_size:
+        return False
+    if row.size > NUMBER_RATIO_MAX * body_size or len(row.text) > CHARACTERS_MAX:
+        return False
+    return not row.text.endswith(_SENTENCE_ENDS) and not _LIST_MARKER.match(row.text)
 
 
 def _is_small_head(row: EdgeRow, body_size: float) -> bool:
