@@ -100,6 +100,62 @@ def test_a_header_without_numbers_is_marked_in_a_table_without_rules() -> None:
     assert [cell.text for cell in table.cells if cell.is_header] == HEAD
 
 
+SHADED = [["great", "12", "9"], ["small", "3", "11"], ["boat", "1", "2"], ["hall", "7", "4"], ["store", "5", "6"]]
+
+
+@pytest.mark.parametrize("remainder", [0, 1])
+@pytest.mark.parametrize("count", [4, 5])
+@pytest.mark.parametrize("head_is_shaded", [True, False])
+def test_a_table_with_every_other_row_shaded_is_one(count: int, remainder: int, head_is_shaded: bool) -> None:
+    """Each shaded cell is a box, as browsers draw them."""
+    rows = [HEAD, *SHADED[:count]]
+
+    def draw(canvas: Canvas) -> None:
+        for index, row in enumerate(rows):
+            top = HEIGHT - 100 - 18 * index
+            for column, text in enumerate(row):
+                if index % 2 == remainder if index else head_is_shaded:
+                    canvas.setFillGray(0.85)
+                    canvas.rect(60 + 90 * column, top - 18, 90, 18, stroke=0, fill=1)
+                canvas.setFillGray(0)
+                canvas.setFont("Helvetica-Bold" if index == 0 else "Helvetica", 10)
+                canvas.drawString(66 + 90 * column, top - 12, text)
+
+    (table,) = tables_of(draw_pdf(draw))
+    assert rows_of(table) == rows
+    assert [cell.text for cell in table.cells if cell.is_header] == HEAD
+
+
+def test_tables_with_the_same_columns_and_a_title_between_them_stay_apart() -> None:
+    grid = [("GRID", (0, 0), (-1, -1), 0.5, colors.black)]
+    story = [Grid([HEAD, *ROWS], [90] * 3, style=TableStyle(grid)), body("The lamps of the second harbour, by name:")]
+    found = tables_of(typeset_pdf([*story, Grid([HEAD, *ROWS], [90] * 3, style=TableStyle(grid))]))
+    assert [table.rows for table in found] == [4, 4]
+
+
+SPANS = [("SPAN", (0, 0), (0, 1)), ("SPAN", (1, 0), (2, 0))]
+
+
+@pytest.mark.parametrize("bold", [True, False])
+def test_a_header_of_two_rows_with_cells_over_both_is_marked(bold: bool) -> None:
+    style = [("GRID", (0, 0), (-1, -1), 0.5, colors.black), *SPANS]
+    style += [("FONTNAME", (0, 0), (-1, 1), "Helvetica-Bold")] if bold else []
+    rows = [["Lamp", "Use per night", ""], ["", "Oil", "Hours"], *ROWS]
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid(rows, style=TableStyle(style)), body("End.")]))
+    assert [cell.text for cell in table.cells if cell.is_header] == ["Lamp", "Use per night", "Oil", "Hours"]
+
+
+@pytest.mark.parametrize("grid", [[("GRID", (0, 0), (-1, -1), 0.5, colors.black)], []])
+def test_two_bold_rows_are_a_header_and_a_bold_title_of_a_part_is_not(grid: list[tuple[object, ...]]) -> None:
+    style = [*grid, ("FONTNAME", (0, 0), (-1, 1), "Helvetica-Bold")]
+    (table,) = tables_of(typeset_pdf([Grid([HEAD, ["name", "litres", "per day"], *ROWS], style=TableStyle(style))]))
+    assert sum(cell.is_header for cell in table.cells) == 6
+    if grid:
+        style.append(("SPAN", (0, 1), (-1, 1)))
+        (table,) = tables_of(typeset_pdf([Grid([HEAD, ["Great lamps", "", ""], *ROWS], style=TableStyle(style))]))
+        assert [cell.text for cell in table.cells if cell.is_header] == HEAD
+
+
 @pytest.mark.parametrize("count", [58, 59, 60, 61, 62, 80])
 @pytest.mark.parametrize("style", [[("GRID", (0, 0), (-1, -1), 0.5, colors.black)], BOOK, []])
 def test_a_table_that_goes_on_without_its_header_is_one(style: list[tuple[object, ...]], count: int) -> None:

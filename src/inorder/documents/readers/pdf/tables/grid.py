@@ -196,13 +196,18 @@ def is_numeric(text: str) -> bool:
 
 
 def count_header_rows(rows: Sequence[Sequence[PlacedRow]], first_band: int) -> int:
-    """How many rows are the header: those above the first rule in the table, or a first row that is bold or has no
-    numbers where most others have."""
+    """How many rows are the header: those above the first rule in the table, or first rows that are bold or have no
+    numbers where most others have. Cells of all but the last of the latter span columns."""
     if 0 < first_band <= HEADER_ROWS_MAX and first_band < len(rows):
         return first_band
-    first = [cell.segment for line in rows[0] for cell in line]
-    others = [cell.segment for lines in rows[1:] for line in lines for cell in line]
-    if all(segment.is_bold for segment in first) and not all(segment.is_bold for segment in others):
-        return 1
-    numbers = sum(is_numeric(segment.text) for segment in others)
-    return int(len(first) > 1 and not any(is_numeric(segment.text) for segment in first) and 2 * numbers >= len(others))
+    for count in range(min(HEADER_ROWS_MAX, len(rows) - 1), 0, -1):
+        first = [cell.segment for lines in rows[:count] for line in lines for cell in line]
+        others = [cell.segment for lines in rows[count:] for line in lines for cell in line]
+        if all(segment.is_bold for segment in first) and not all(segment.is_bold for segment in others):
+            return count
+        if not all(any(cell.last > cell.first for line in lines for cell in line) for lines in rows[: count - 1]):
+            continue
+        numbers = sum(is_numeric(segment.text) for segment in others)
+        if len(first) > 1 and not any(is_numeric(segment.text) for segment in first) and 2 * numbers >= len(others):
+            return count
+    return 0

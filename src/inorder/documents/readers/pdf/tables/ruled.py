@@ -16,7 +16,8 @@ from inorder.documents.readers.pdf.graphics import NEAR_POINTS
 from inorder.documents.readers.pdf.lines import group_rows, join_lines, merge_row
 from inorder.documents.readers.pdf.segments import Graphics, Rule, Segment
 
-from .grid import is_numeric
+from .grid import HEADER_ROWS_MAX, is_numeric
+from .stripes import join_stripes
 
 RULES_MAX = 300
 """A page with more rules is a drawing."""
@@ -36,7 +37,7 @@ PlacedSegment = tuple[int, Segment]
 def insert_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
     """Replace the segments in each ruled table by one segment that holds the table."""
     tables: list[Segment] = []
-    for across, down in _split_stacked(_find_grids(graphics)):
+    for across, down in _split_stacked(join_stripes(_find_grids(graphics), segments)):
         grid = RuledGrid(across, down)
         if not grid.is_plausible:
             continue
@@ -307,12 +308,27 @@ def _count_text_rows(cells: Sequence[FilledCell]) -> int:
 
 
 def _mark_header(cells: list[FilledCell]) -> None:
-    """Make the first row a header if it is bold and not all others are, or if it alone has no numbers."""
-    first = [line for cell, lines in cells if cell.row == 0 for line in lines]
-    others = [line for cell, lines in cells if cell.row > 0 for line in lines]
-    is_bold = first and all(line.is_bold for line in first) and not all(line.is_bold for line in others)
+    """Make the first rows a header if they are bold and not all others are, or if they alone have no numbers."""
+    for count in range(HEADER_ROWS_MAX, 0, -1):
+        if _is_header(cells, count):
+            for cell, _ in cells:
+                cell.is_header = cell.row < count
+            return
+
+
+def _is_header(cells: list[FilledCell], count: int) -> bool:
+    """Whether so many rows are the header. Several are one if they are bold, or if cells of the first ones span rows
+    or columns. A cell of its own below them is the title of a part of the table."""
+    if any(cell.row < count < cell.row + cell.rows for cell, _ in cells):
+        return False
+    upper = [cell for cell, _ in cells if cell.row < count - 1]
+    first = [line for cell, lines in cells if cell.row < count for line in lines]
+    others = [line for cell, lines in cells if cell.row >= count for line in lines]
+    if not first or not others or (upper and sum(cell.row == count - 1 for cell, _ in cells) == 1):
+        return False
+    if all(line.is_bold for line in first) and not all(line.is_bold for line in others):
+        return all(any(lines for cell, lines in cells if cell.row == row) for row in range(count))
+    if any(not any(cell.rows + cell.columns > 2 for cell in upper if cell.row == row) for row in range(count - 1)):
+        return False
     numbers = sum(is_numeric(line.text) for line in others)
-    is_words = len(first) > 1 and not any(is_numeric(line.text) for line in first) and 2 * numbers >= len(others)
-    if is_bold or is_words:
-        for cell, _ in cells:
-            cell.is_header = cell.row == 0
+    return len(first) > 1 and not any(is_numeric(line.text) for line in first) and 2 * numbers >= len(others)
