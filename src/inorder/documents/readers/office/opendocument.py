@@ -10,6 +10,7 @@ from inorder.documents.readers.table_grid import TableBudget
 from inorder.errors import ReadError
 
 from .odf_body import OdfBody
+from .odf_encryption import decrypt_parts
 from .odf_styles import OdfStyles
 from .package import Package
 
@@ -22,9 +23,7 @@ MIMETYPES = {
 
 def read(data: bytes, name: str) -> Document:
     """Read an OpenDocument file."""
-    package = Package(data, "OpenDocument", "an office file")
-    if b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise ReadError("the file is encrypted with a password")
+    package = decrypt_parts(Package(data, "OpenDocument", "an office file"))
     styles, budget = OdfStyles(), TableBudget()
     package.parse("styles.xml", styles)
     body = OdfBody(styles, budget)

@@ -127,6 +127,7 @@ class Package:
         if len(self._archive.infolist()) > ENTRIES_MAX:
             raise ReadError(f"the archive has more than {ENTRIES_MAX:,} entries")
         self._names = {name.lower(): name for name in self._archive.namelist()}
+        self._deflated: dict[str, bytes] = {}
 
     def parse(self, part: str, handler: Handler) -> bool:
         """Parse a part. Returns false if there is no part of this name."""
@@ -155,9 +156,16 @@ class Package:
         """Whether there is a part of this name."""
         return part.lower() in self._names
 
+    def replace(self, part: str, deflated: bytes) -> None:
+        """Let a part that was encrypted have this content, which is compressed."""
+        self._deflated[self._names[part.lower()]] = deflated
+
     def _read_pieces(self, part: str) -> Iterator[bytes]:
         name = self._names.get(part.lower())
         if name is None:
+            return
+        if name in self._deflated:
+            yield from _inflate(name, self._deflated[name])
             return
         info = self._archive.getinfo(name)
         if info.flag_bits & 1:
@@ -186,6 +194,23 @@ class Package:
         found = _Relations(folder)
         self.parse(posixpath.join(folder, "_rels", f"{name}.rels"), found)
         return found.by_id
+
+
+def _inflate(name: str, deflated: bytes) -> Iterator[bytes]:
+    """The content of a part that was decrypted, within the limits of the others."""
+    unpacker, unpacked, rest = zlib.decompressobj(-zlib.MAX_WBITS), 0, deflated
+    while rest and not unpacker.eof:
+        try:
+            piece = unpacker.decompress(rest, _PIECE_BYTES)
+        except zlib.error as error:
+            raise ReadError(f"{name} cannot be unpacked: {error}") from error
+        rest = unpacker.unconsumed_tail
+        unpacked += len(piece)
+        if unpacked > PART_BYTES_MAX or (unpacked > RATIO_BYTES_MIN and unpacked > len(deflated) * RATIO_MAX):
+            raise ReadError(f"{name} unpacks to too many bytes (a zip bomb?)")
+        yield piece
+    if not unpacker.eof:
+        raise ReadError(f"{name} cannot be unpacked: its end is missing")
 
 
 class Relation:
