@@ -1,4 +1,4 @@
-"""Requests that cannot be answered, and what the client is told."""
+"""Requests that cannot be answered, and the error responses for them."""
 
 from inorder.errors import InorderError
 

@@ -149,7 +149,7 @@ def decode_result(encoded: bytes) -> StageResult | None:
 
 
 def _identify_input(source: Input) -> str:
-    """An input that is no file is identified with its content; whether a file has changed is checked by its stat."""
+    """An input that is not a file is identified with its content; whether a file has changed is checked by its stat."""
     return f"{os.fspath(source)}={source.sha256}" if isinstance(source, KnownInput) else os.fspath(source)
 
 

@@ -111,7 +111,7 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
 
 
 def _divide(counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Divide terms with so many postings each into ranges that are encoded one after the other."""
+    """Divide terms, whose numbers of postings are given, into ranges that are encoded one after the other."""
     first, total = 0, 0
     for at, count in enumerate(counts.tolist()):
         if total and total + count > _ENCODED_POSTINGS:

@@ -40,7 +40,7 @@ class _Block:
 
 
 class BlockLookup(Generic[Row]):
-    """Finds rows by id, which is the first column. `fetch` returns up to so many rows from an id on, in the order of
+    """Finds rows by id, which is the first column. `fetch` returns a number of rows from an id on, in the order of
     the ids, and `make` turns one into what is returned.
 
     A row that changes after it was read is not seen. So an item must be looked up before it is changed.
