@@ -16,17 +16,21 @@ WIDTH = 868
 LEFT, CELL_WIDTH, CELL_HEIGHT, GAP = 262, 96, 34, 3
 TABLE_TOP = 88
 BAR_HEIGHT, BAR_STEP = 18, 26
+TILE_STEP, TILE_HEIGHT = 166, 74
+_UNITS = {"milliseconds": "ms", "seconds": "s"}
 
 
 def draw(theme: Theme) -> str:
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     rows = len(results["gauntlet"]["rows"])
     bars_top = TABLE_TOP + rows * (CELL_HEIGHT + GAP) + 92
-    drawing = Drawing(WIDTH, bars_top + 6 * BAR_STEP + 18, "inorder beside other tools", theme)
+    tiles_top = bars_top + 6 * BAR_STEP + 62
+    drawing = Drawing(WIDTH, tiles_top + TILE_HEIGHT + 24, "inorder beside other tools", theme)
     _gauntlet(drawing, results["gauntlet"])
     _legend(drawing, TABLE_TOP + rows * (CELL_HEIGHT + GAP) + 20)
     _memory(drawing, 24, bars_top, results["straggler"])
     _pages(drawing, 452, bars_top, results["documents"])
+    _pipeline(drawing, 24, tiles_top, results["pipeline"])
     return drawing.render()
 
 
@@ -116,6 +120,19 @@ def _pages(drawing: Drawing, left: float, top: float, recorded: dict[str, Any]) 
     most = max(pages.values())
     for place, (tool, value) in enumerate(pages.items()):
         _bar(drawing, left, top + place * BAR_STEP, tool, value / most, str(value))
+
+
+def _pipeline(drawing: Drawing, left: float, top: float, recorded: dict[str, Any]) -> None:
+    _panel_title(drawing, left, top, recorded["title"], "from files to a searchable index; lower is better")
+    for place, (name, (before, now)) in enumerate(recorded["rows"].items()):
+        label, _, unit = name.partition(", in ")
+        x = left + place * TILE_STEP
+        drawing.box(x, top, TILE_STEP - 10, TILE_HEIGHT, fill=drawing.colours.quiet)
+        value = f"{now:,} {_UNITS.get(unit, unit)}".strip()
+        drawing.text(x + 10, top + 27, value, fill=drawing.colours.on_quiet, size=18, bold=True)
+        drawing.text(x + 10, top + 46, label, fill=drawing.colours.on_quiet, size=11)
+        note = "" if before is None else f"version 0.1.0: {before:,}"
+        drawing.text(x + 10, top + 62, note, fill=drawing.colours.on_quiet, size=11)
 
 
 def _panel_title(drawing: Drawing, left: float, top: float, title: str, note: str) -> None:

@@ -26,7 +26,7 @@ def shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-@pytest.mark.parametrize("table", ["gauntlet", "documents", "ray"])
+@pytest.mark.parametrize("table", ["gauntlet", "documents", "pipeline", "ray"])
 def test_a_table_shows_what_is_recorded(table: str) -> None:
     rows = rows_of_page()
     for name, values in RECORDED[table]["rows"].items():
