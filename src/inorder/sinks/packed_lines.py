@@ -259,7 +259,8 @@ class PackedFile:
 
 
 def pack_lines(filesystem: Filesystem, path: str, stage: str, warn: Callable[[str], None]) -> None:
-    """Pack the lines of a file that is no longer written, if there are many. Warns if the disk fails: nothing is lost then."""
+    """Pack the lines of a file that is no longer written, if there are many. If the disk fails, nothing is lost, and
+    `warn` is called."""
     try:
         info = filesystem.stat(path)
         if info is not None and info.size >= _LEAST_BYTES:
