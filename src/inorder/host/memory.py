@@ -1,6 +1,7 @@
-"""The resident memory of processes, as Linux reports it in `/proc`."""
+"""The resident memory of processes, as Linux reports it in `/proc`, and what the allocator of this one holds of it."""
 
 import os
+import sys
 
 from inorder.errors import require
 
@@ -17,3 +18,13 @@ def read_resident_bytes(pid: int | None = None) -> int:
 def require_resident_memory(option: str) -> None:
     """Raise OperatorError if this system does not say how much memory a process uses."""
     require(read_resident_bytes() > 0, f"{option} needs Linux: this system has no /proc to read resident memory from")
+
+
+def release_free_memory() -> None:
+    """Return memory that was freed to the system. The C library keeps it for the next allocation otherwise, in pieces
+    between those in use. Does nothing if it is not glibc."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

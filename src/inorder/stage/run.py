@@ -27,6 +27,7 @@ from inorder.errors import require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
+from inorder.host.memory import release_free_memory
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import DurableJob, DurableRun
@@ -306,6 +307,7 @@ class _StageRun:
             raise
         for message in list_survivors(run.runtime):
             self._context.warn(message)
+        release_free_memory()  # the end of the stage, and the next one, need blocks of other sizes
         return summary if changed is None else self._add_rest(changed, summary)
 
     def _add_rest(self, changed: ChangedItems, summary: Summary) -> Summary:

@@ -103,3 +103,11 @@ def test_what_a_run_holds_does_not_grow_with_its_plan(
     few, many = blocks
     assert many - few < (count - 2 * FEW) / 2, "more than one block of memory for every second item"
     assert max(held) < 4000
+
+
+def test_freed_memory_is_returned_after_the_last_item(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it is in pieces, and the next stage of the process takes more."""
+    released: list[int] = []
+    monkeypatch.setattr("inorder.stage.run.release_free_memory", lambda: released.append(len(place.rows())))
+    place.run(place.items(3))
+    assert released == [3]
