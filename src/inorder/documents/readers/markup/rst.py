@@ -14,7 +14,7 @@ from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .lines import DEPTH_MAX, count_indent, read_lines, take_indented
 from .rst_inline import strip_inline
-from .rst_tables import is_table_start, read_csv_table, read_table
+from .rst_tables import is_table_start, read_csv_table, read_list_table, read_table
 
 _ADORNMENT = re.compile(r"""([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~])\1*""")
 _BULLET = re.compile(r"([-*+\u2022\u2023\u2043])(?: +|$)")
@@ -186,6 +186,8 @@ class _RstParser:
             self.blocks.append(Picture(caption=strip_inline(collapse_whitespace(caption))[0]))
         elif name == "csv-table":
             self.blocks += read_csv_table(body, options, strip_inline(argument)[0], self.budget)
+        elif name == "list-table" and (found := read_list_table(body, options, strip_inline(argument)[0], self.budget)):
+            self.blocks += found
         else:
             title, _ = strip_inline(collapse_whitespace(argument))
             before = len(self.blocks)
