@@ -14,6 +14,7 @@ from inorder.errors import ReadError
 from tests.documents.docling_reference import assert_docling_agrees
 from tests.documents.document_text import block_texts
 from tests.documents.pdf_files import (
+    HEIGHT,
     body,
     boxed_font,
     draw_lines,
@@ -104,6 +105,19 @@ def test_a_number_in_running_text_begins_no_item() -> None:
         draw_lines("There were three lamps in all and in the year of the storm there were only", "2. The rest broke.")
     )
     assert [kind for kind, _ in read(data)] == ["paragraph"]
+
+
+def test_a_line_with_code_in_its_middle_is_text() -> None:
+    parts = (("Helvetica", "Call "), ("Courier", "inorder run docs --data x"), ("Helvetica", " and wait."))
+
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(60, HEIGHT - 100)
+        for font, words in parts:
+            text.setFont(font, 10)
+            text.textOut(words)
+        canvas.drawText(text)
+
+    assert block_texts(pdf.read(draw_pdf(draw), "tale")) == [("paragraph", "".join(words for _, words in parts))]
 
 
 def test_code_keeps_its_indents_and_empty_lines() -> None:

@@ -135,6 +135,13 @@ def test_a_bold_word_after_a_number_in_the_text_is_no_heading() -> None:
     assert read_headings(typeset_pdf(story)) == []
 
 
+def test_two_sentences_in_a_larger_size_are_no_heading() -> None:
+    small = [draw_lines(f"Lamp {row} burns oil of rape seed.", top=100 + 12 * row, size=7) for row in range(30)]
+    note = "Light the great lamp of the tower at dusk. Put it out when the sun is up."
+    document = pdf.read(draw_pdf(draw_together(*small, draw_lines(note, top=600, size=10))), "tale")
+    assert ModelParagraph(text=note, page=1, box=document.blocks[-1].box) == document.blocks[-1]
+
+
 def test_a_formula_in_italics_is_no_heading() -> None:
     story = [piece for number in (1, 2, 3) for piece in section(f"E = m + {number}", "Times-Italic")]
     assert read_headings(typeset_pdf(story)) == []

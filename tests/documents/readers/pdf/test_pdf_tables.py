@@ -133,6 +133,58 @@ def test_tables_with_the_same_columns_and_a_title_between_them_stay_apart() -> N
     assert [table.rows for table in found] == [4, 4]
 
 
+TOTAL = [("LINEABOVE", (0, -1), (-1, -1), 0.5, colors.black), ("LINEBELOW", (0, -1), (-1, -1), 1, colors.black)]
+
+
+def test_a_table_with_rules_only_around_its_total_is_one() -> None:
+    rows = [["", "2023", "2022"], ["Oil", "1,234", "1,100"], ["Glass", "834", "790"], ["Rope", "12", "9"]]
+    given = [*rows, ["Total", "2,080", "1,899"]]
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid(given, [90] * 3, style=TableStyle(TOTAL)), body("End.")]))
+    assert rows_of(table)[1:] == given[1:]
+    assert [cell.text for cell in table.cells if cell.row == 0] == ["2023", "2022"]
+
+
+def test_a_heading_directly_above_a_table_of_two_rows_is_no_row_of_it() -> None:
+    rows = [["Oil", "1,234", "1,100"], ["Total", "2,080", "1,899"]]
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid(rows, [90] * 3, style=TableStyle(TOTAL)), body("End.")]))
+    assert rows_of(table) == rows
+
+
+def test_lines_of_cells_between_rules_are_one_row_also_if_the_cell_beside_them_is_centred() -> None:
+    rules = [("LINEBELOW", (0, 0), (-1, -1), 0.5, colors.black), ("VALIGN", (0, 0), (-1, -1), "MIDDLE")]
+    long = "Light the great lamp of the tower\nand see that it burns well"
+    rows = [
+        ["Duty", "When"],
+        [long, "at dusk"],
+        ["Clean the lens with a cloth\nof linen", "at dawn"],
+        ["Log", "hourly"],
+    ]
+    (table,) = tables_of(typeset_pdf([body("Duties."), Grid(rows, style=TableStyle(rules)), body("End.")]))
+    assert rows_of(table) == [[cell.replace("\n", " ") for cell in row] for row in rows]
+
+
+def test_lines_of_a_header_that_go_on_are_one_row() -> None:
+    head = ["Lamp", "Oil\nburnt", "Time\n(h)"]
+    style = TableStyle([*BOOK, ("VALIGN", (0, 0), (-1, 0), "BOTTOM")])
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid([head, *ROWS], style=style), body("End.")]))
+    assert rows_of(table) == [["Lamp", "Oil burnt", "Time (h)"], *ROWS]
+
+
+def test_rows_of_a_group_between_rules_stay_rows() -> None:
+    rows = [
+        ["Coast", "Tower", "Keeper"],
+        ["North", "Skerry", "Anna"],
+        ["", "Bell Rock", "Bert"],
+        ["South", "Fastnet", "Carl"],
+    ]
+    rows += [["", "Eddystone", "Dora"], ["West", "Tearaght", "Emil"], ["", "Inish", "Fred"]]
+    style = [*BOOK, *(("LINEBELOW", (0, row), (-1, row), 0.5, colors.black) for row in (2, 4))]
+    (table,) = tables_of(typeset_pdf([body("Towers."), Grid(rows, [90] * 3, style=TableStyle(style)), body("End.")]))
+    assert [[cell for cell in row if cell] for row in rows_of(table)] == [
+        [cell for cell in row if cell] for row in rows
+    ]
+
+
 SPANS = [("SPAN", (0, 0), (0, 1)), ("SPAN", (1, 0), (2, 0))]
 
 

@@ -99,7 +99,8 @@ class SegmentReader:
     def clear_partial_styles(self, segments: list[Segment]) -> None:
         """Clear the bold flag and the font of segments that begin or end in another font.
 
-        A segment in the usual font of the page is not checked. A number at the beginning may have another font.
+        A segment in the usual font of the page is not checked. A number at the beginning may have another font. A
+        segment that neither begins nor ends in a font of fixed width has only a word of code in its middle.
         """
         faces = list(map(_face_of, segments))
         distinct = dict.fromkeys(faces)
@@ -110,6 +111,7 @@ class SegmentReader:
         traits = self.traits_at([segment.span[0] for segment in unusual] + [segment.span[1] for segment in unusual])
         for segment, first, last in zip(unusual, traits, traits[len(unusual) :], strict=False):
             segment.is_bold = segment.is_bold and first[0] and last[0]
+            segment.is_mono = segment.is_mono and (first[1] or last[1])
             face = segment.face
             if face != last[2] or (face != first[2] and not self.text[segment.span[0]].isdigit()):
                 segment.face = ""

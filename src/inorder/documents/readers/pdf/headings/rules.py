@@ -1,5 +1,6 @@
 """Decides whether lines are a heading, and its level, by what is known of the whole document."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,10 @@ SAME_SIZE_LINES_MAX = 3
 SAME_SIZE_SPACES_MAX = 24
 SIZE_SHARE_MIN = 0.92
 """Size of a bold heading, as a share of that of the text."""
+PROSE_CHARACTERS_MIN = 60
+"""What has more, and two sentences, is text in another size."""
+_SENTENCES = re.compile(r"\w{2}[)\"\u201d]?[.!?]\s+[^\W\d_a-z].*\w[.!?]$", re.DOTALL)
+"""The end of a sentence, followed by another one."""
 
 
 class HeadingRules:
@@ -77,6 +82,8 @@ class HeadingRules:
         if len(piece) > LINES_MAX or len(text) > CHARACTERS_MAX or CAPTION.match(text):
             return 0
         if not any(map(str.isalpha, text)) or text in self._stats.headings.repeated or is_formula(text):
+            return 0
+        if len(text) > PROSE_CHARACTERS_MIN and _SENTENCES.search(text):
             return 0
         key = style_key(first, stats.body_size)
         if key in self._front:

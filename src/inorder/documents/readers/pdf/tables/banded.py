@@ -7,6 +7,7 @@ unless the rules divide all rows: then all lines of a band are one row, whose ce
 If the text does not fit the columns, it is not a table, and stays text.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from .grid import (
     find_column_extents,
     is_continuation,
     is_full_row,
+    is_numeric,
+    is_wide,
     place_row,
 )
 
@@ -34,8 +37,14 @@ WIDTH_POINTS_MIN = 60.0
 BANDS_MAX = 200
 SPLIT_BANDS_MAX = 24
 """How many bands are tried as several tables."""
+JOINED_LINES_MAX = 12
+"""Lines of one row."""
 OUTER_POINTS = 20.0
 """How far from the outer rules a row outside of them may be."""
+ROWS_ABOVE_MIN = 2
+"""Fewer rows above the first rule are a header, or another table."""
+ROW_SIZES_MAX = 2.5
+"""Distance of two such rows, in sizes."""
 SINGLE_SHARE_MAX = 0.5
 """Share of lines of a band with a single piece. Running text has more."""
 CHARACTERS_MAX = 45
@@ -140,10 +149,31 @@ def _add_outer_rows(bands: list[Band], rules: Sequence[Rule], segments: Sequence
     above = group_rows([segment for segment in beside if top - OUTER_POINTS < segment.bottom <= top + 1])
     below = group_rows([segment for segment in beside if bottom - 1 <= segment.top < bottom + OUTER_POINTS])
     if above and is_full_row(above[-1], extents):
-        bands = [Band(above[-1][0].top, top, above[-1:]), *bands]
+        upper = _take_rows_above(above[-1], beside, extents)
+        bands = [Band(upper[0][0].top, top, upper), *bands]
     if len(bands) > 2 and below and is_full_row(below[0], extents):
         bands = [*bands, Band(bottom, below[0][0].bottom, below[:1])]
     return bands
+
+
+def _take_rows_above(row: Row, beside: Sequence[Segment], extents: Sequence[Extent]) -> list[Row]:
+    """A row above the first rule with those above it, if only the last rows of a table have rules: their total. Rows
+    with the same columns follow each other at the same distance, below a header that may lack a cell."""
+    rows = group_rows([segment for segment in beside if segment.bottom <= row[0].top + 1])[::-1]
+    found, step = [row], 0.0
+    for upper in rows:
+        distance = found[-1][0].bottom - upper[0].bottom
+        if distance > ROW_SIZES_MAX * row[0].size or (step and abs(distance - step) > 0.5 * row[0].size):
+            break
+        step = step or distance
+        if is_full_row(upper, extents):
+            found.append(upper)
+            continue
+        placed = place_row(upper, extents) if len(upper) > 1 else None
+        if placed is not None and 2 * len(placed) > len(extents) and all(cell.first == cell.last for cell in placed):
+            found.append(upper)
+        break
+    return found[::-1] if len(found) > ROWS_ABOVE_MIN else [row]
 
 
 def _is_tabular(rows: Sequence[Row], width: float) -> bool:
@@ -173,7 +203,7 @@ def _build(bands: Sequence[Band], across: Sequence[Rule], page: int) -> Table | 
         known = [row for row in placed if row is not None]
         if len(known) < len(placed):
             return None
-        rows += _join_lines(known, extents, is_divided=len(bands) > 2)
+        rows += _join_lines(known, extents, is_divided=len(bands) > 2, is_header=not rows and len(bands) > 1)
         first_band = first_band or len(rows)
     if len(rows) < 2 or not _is_plausible(rows, columns, is_divided=len(bands) > 2):
         return None
@@ -186,13 +216,17 @@ def _rules_below(row: Row, band: Band, across: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in across if bottom - 2 <= rule[0] <= bottom + row[0].size and rule[0] < band.bottom - 2]
 
 
-def _join_lines(lines: Sequence[PlacedRow], extents: Sequence[Extent], *, is_divided: bool) -> list[list[PlacedRow]]:
+def _join_lines(
+    lines: Sequence[PlacedRow], extents: Sequence[Extent], *, is_divided: bool, is_header: bool
+) -> list[list[PlacedRow]]:
     """The rows of a band: one per line, or one of several lines."""
     if len(lines) < 2:
         return [list(lines)] if lines else []
     spans = any(cell.last > cell.first for line in lines for cell in line)
     starts = sum(line[0].first == 0 for line in lines)
-    if is_divided and starts <= 1 and not spans:
+    if is_divided and starts <= 1 and not spans and not _are_rows_of_group(lines, extents):
+        return [list(lines)]
+    if not spans and (is_divided or is_header) and _are_lines_of_cells(lines, extents, is_header=is_header):
         return [list(lines)]
     rows = [[lines[0]]]
     for line in lines[1:]:
@@ -201,6 +235,50 @@ def _join_lines(lines: Sequence[PlacedRow], extents: Sequence[Extent], *, is_div
         else:
             rows.append([line])
     return rows
+
+
+def _are_lines_of_cells(lines: Sequence[PlacedRow], extents: Sequence[Extent], *, is_header: bool) -> bool:
+    """Whether the lines of a band are those of one row: each column with several of them goes on in the next line, and
+    another column has only one."""
+    columns = _collect_columns(lines)
+    several = {column: found for column, found in columns.items() if len(found) > 1}
+    if not several or (len(several) == len(extents) and not is_header) or len(lines) > JOINED_LINES_MAX:
+        return False
+    return all(
+        _goes_on(upper, lower, extents[column], is_header=is_header)
+        for column, found in several.items()
+        for upper, lower in pairwise(found)
+    )
+
+
+def _are_rows_of_group(lines: Sequence[PlacedRow], extents: Sequence[Extent]) -> bool:
+    """Whether the lines of a band are rows of their own, with a name for all of them in the first: several columns have
+    a cell in each line. None of them begins in the middle of a sentence, and in a column none goes on."""
+    whole = {column: found for column, found in _collect_columns(lines).items() if len(found) == len(lines)}
+    if len(whole) < 2 or any(lower.text[0].islower() for found in whole.values() for lower in found[1:]):
+        return False
+    return any(
+        not any(_goes_on(upper, lower, extents[column], is_header=False) for upper, lower in pairwise(found))
+        for column, found in whole.items()
+    )
+
+
+def _collect_columns(lines: Sequence[PlacedRow]) -> dict[int, list[Segment]]:
+    """The pieces in each column, from top to bottom."""
+    columns: defaultdict[int, list[Segment]] = defaultdict(list)
+    for line in lines:
+        for cell in line:
+            columns[cell.first].append(cell.segment)
+    return columns
+
+
+def _goes_on(upper: Segment, lower: Segment, extent: Extent, *, is_header: bool) -> bool:
+    """Whether the text of a cell goes on in the next line."""
+    if is_numeric(upper.text) or is_numeric(lower.text) or upper.text.endswith((".", ":", ";")):
+        return False
+    if lower.text[0].islower() or (is_header and lower.text[0] in "([%"):
+        return True
+    return not is_header and is_wide(upper, extent)
 
 
 def _is_plausible(rows: Sequence[Sequence[PlacedRow]], columns: int, *, is_divided: bool) -> bool:

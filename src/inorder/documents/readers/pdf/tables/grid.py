@@ -163,12 +163,13 @@ def is_continuation(row: PlacedRow, before: PlacedRow, extents: Sequence[Extent]
     return all(
         cell.first == cell.last
         and (upper := above.get(cell.first)) is not None
-        and (cell.segment.text[0].islower() or _is_wide(upper, extents[cell.first]))
+        and (cell.segment.text[0].islower() or is_wide(upper, extents[cell.first]))
         for cell in row
     )
 
 
-def _is_wide(segment: Segment, extent: Extent) -> bool:
+def is_wide(segment: Segment, extent: Extent) -> bool:
+    """Whether a piece fills most of its column, so that its text may go on in the next line."""
     return segment.x1 - segment.x0 > WIDE_SHARE * (extent[1] - extent[0])
 
 
