@@ -29,6 +29,8 @@ CLUTTER = {
     "a newsletter": "<div class='newsletter-signup'><p>Get our letters.</p></div>",
     "breadcrumbs": "<div class='breadcrumbs'><a href='/'>Home</a> / Lamps</div>",
     "a named menu": f"<div class='sidebar-left'><h4>Pages</h4><ul>{LINKS}</ul></div>",
+    "a menu with a compound name": "<div id='topnav'><a href='/'>Home</a> | <a href='/n'>News</a></div>",
+    "a notice in a footer": "<div class='site-footer'><p>\u00a9 1998 The Cooperative. All rights reserved.</p></div>",
     "an unnamed menu": f"<div><ul>{LINKS}</ul></div>",
     "a cookie notice": "<div class='cookie-consent'>We value your privacy.</div>",
     "navigation": "<nav><a href='/'>Home</a></nav>",
@@ -50,6 +52,7 @@ CONTENT = {
     "a list of links in the main content": f"<main><ul>{LINKS}</ul></main>",
     "a list of titles": "<ul>" + "<li><a href='/'>A long title of an article about lamps</a></li>" * 6 + "</ul>",
     "a menu that is prose": "<div class='menu'><p>Soup of the day, with bread and butter.</p></div>",
+    "a footer that is prose": "<div class='footer'><p>The keeper closes the log at the end of the year.</p></div>",
     "a name that only contains a word": "<div class='commentary shareholders'><p>Two shares.</p></div>",
     "a span with a name": "<p>Two <span class='comment'>words</span></p>",
     "a section of related documents": "<main><section id='related'><a href='/'>G148</a></section></main>",
@@ -68,6 +71,20 @@ def test_an_element_with_the_main_heading_or_most_of_the_text_is_kept(name: str)
     assert read(f"<body><div class='{name}'>{ARTICLE}</div><p>{'More words. ' * 30}</p></body>")[:2] == KEPT
     most = "<p><a href='/'>" + "A forum of lamps. " * 9 + "</a></p>"
     assert read(f"<body><p>Intro.</p><div class='{name}'>{most}</div></body>") == read(f"<p>Intro.</p>{most}")
+
+
+def test_a_page_in_the_cells_of_a_table_is_read_as_a_page() -> None:
+    long = "The lamp burns. " * 40
+    page = "<body><table><tr><td><p>Aside.</p></td><td>{}</td></tr></table></body>"
+    assert read(page.format(f"{ARTICLE}<p>{long}</p>")) == ["Aside.", *KEPT, long.strip()]
+    assert [kind for kind, _ in block_texts(html.read(page.format(ARTICLE).encode(), "page"))] == ["table"]
+
+
+@pytest.mark.req("ROB-1")
+@pytest.mark.parametrize("name", ["_", "nav", "a", "-", "nav_"])
+def test_a_name_of_a_megabyte_is_searched_once(name: str) -> None:
+    """A search that tries every end for every start would not return within the time limit of the tests."""
+    assert read(f"<body><div class='{name * 1_000_000}'>x</div>{ARTICLE}</body>")[-2:] == KEPT
 
 
 def test_a_script_is_not_text_of_the_page() -> None:

@@ -1,9 +1,9 @@
 """Finds what is on a page beside its article: comments, related links, bars to share, advertisements, menus.
 
 What tags and roles say is excluded by `rules`. This module goes by the names that authors give to elements in `class`
-and `id`. Some names are enough; others count outside of the main content, for elements whose text is mostly links. An
-unnamed list of short links is a menu too, unless it follows a heading. An element with the main heading or with most of
-the text of the page is never left out.
+and `id`. Some names are enough; others count outside of the main content, for elements whose text is mostly links, and
+for a short notice about rights in a footer. An unnamed list of short links is a menu too, unless it follows a heading.
+An element with the main heading or with most of the text of the page is never left out.
 """
 
 import re
@@ -23,8 +23,13 @@ _ADS = r"ads?|advert|advertisement|adsbygoogle|ad-?(?:banner|slot|unit|container
 _WAYS = r"breadcrumbs?|pagination|pager|skip-?(?:link|nav|to-content)|print-?only|no-?print"
 _CLUTTER = re.compile(f"{_START}(?:{_COMMENTS}|{_SHARING}|{_RELATED}|{_SIGNUP}|{_ADS}|{_WAYS}){_END}", re.I)
 _MENU = re.compile(
-    f"{_START}(?:nav|navs|navbar|navigation|menu|submenu|sidebar|side-?bar|topbar|toolbar|header|masthead|footer|links|"
-    f"blogroll|widget|widgets|tags|tag-?(?:list|cloud)|related|categories|archives?|toc|rail|languages?){_END}",
+    f"{_START}(?:[a-z]{{0,12}}(?:nav|navs|navbar|navigation|menu|footer)|sidebar|side-?bar|topbar|toolbar|header|masthead|"
+    f"links|blogroll|widget|widgets|tags|tag-?(?:list|cloud)|related|categories|archives?|toc|rail|languages?){_END}",
+    re.I,
+)
+_FOOTER = re.compile(rf"{_START}(?:[a-z]{{0,12}}footer|colophon|copyright|legal){_END}", re.I)
+_NOTICE = re.compile(
+    r"\u00a9|\(c\)|copyright|all rights reserved|privacy|terms of|imprint|impressum|datenschutz|mentions l\u00e9gales",
     re.I,
 )
 _NAMED = ", ".join(
@@ -37,6 +42,7 @@ _LIST_LINKS_MIN = 5
 _LIST_LINKS_SHARE_MIN = 0.9
 _LIST_LINK_CHARACTERS_MAX = 30
 """The mean length of a link in a menu. Titles of articles are longer."""
+_NOTICE_CHARACTERS_MAX = 400
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 _CONTENT_TAGS = frozenset(("main", "article", "td"))
 _NOT_TEXT = "script, style, template, noscript, svg"
@@ -84,10 +90,16 @@ class _ClutterFinder:
             if _CLUTTER.search(names):
                 if not self._is_below(node, frozenset()):
                     yield node
-            elif _MENU.search(names) and not self._is_below(node, _CONTENT_TAGS):
-                links = sum(self._measure(link) for link in node.css("a"))
-                if links >= _MENU_LINKS_SHARE_MIN * max(1, self._measure(node)):
+            elif (_MENU.search(names) or _FOOTER.search(names)) and not self._is_below(node, _CONTENT_TAGS):
+                links, length = sum(self._measure(link) for link in node.css("a")), self._measure(node)
+                if links >= _MENU_LINKS_SHARE_MIN * max(1, length) or self._is_notice(node, names, length):
                     yield node
+
+    def _is_notice(self, node: LexborNode, names: str, length: int) -> bool:
+        """Whether an element is the footer of a page: a short text about rights, terms or privacy."""
+        if length > _NOTICE_CHARACTERS_MAX or not _FOOTER.search(names):
+            return False
+        return bool(_NOTICE.search(node.text() or ""))
 
     def _find_lists(self) -> Iterator[LexborNode]:
         """Lists of short links that follow no heading, outside of the main content."""

@@ -12,6 +12,8 @@ from .text import inner_text
 ROWS_MAX = 65_534
 COLUMNS_MAX = 1_000
 """Limits of browsers for the span of a cell."""
+PAGE_CHARACTERS_MIN = 400
+"""Text of a cell with a main heading that is a page, and no cell of a table."""
 
 _SECTIONS = ("thead", "tbody", "tfoot")
 _CELLS = ("td", "th")
@@ -31,7 +33,15 @@ def is_layout(table: LexborNode) -> bool:
             if any(cell.tag == "th" for cell in cells):
                 return False
             widest = max(widest, len(cells))
-    return widest <= 1 or len(table.css("table")) > 1
+    return widest <= 1 or len(table.css("table")) > 1 or _has_page(table)
+
+
+def _has_page(table: LexborNode) -> bool:
+    """Whether a cell has a main heading and text below it."""
+    heading = table.css_first("td h1, td h2")
+    while heading is not None and heading.tag != "td":
+        heading = heading.parent
+    return heading is not None and len(heading.text() or "") > PAGE_CHARACTERS_MIN
 
 
 def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -> list[AnyBlock]:
