@@ -295,3 +295,37 @@ def test_words_above_the_text_in_its_size_are_text() -> None:
     texts = [f"The lamp says in line {line} what no other says." for line in range(20)]
     page = draw_together(draw_lines("Keepers and their lamps", top=50), draw_lines(*texts))
     assert furniture(draw_pdf(page)) == []
+
+
+def test_the_last_word_of_a_page_is_no_part_of_its_watermark() -> None:
+    lines = [f"The lamp says in line {line} what no other says." for line in range(12)]
+
+    def watermark(canvas: Canvas) -> None:
+        canvas.saveState()
+        canvas.translate(120, 400)
+        canvas.rotate(45)
+        canvas.setFont("Helvetica", 60)
+        canvas.drawString(0, 0, "SECRET")
+        canvas.restoreState()
+
+    document = pdf.read(draw_pdf(draw_together(draw_lines(*lines, "Ends."), watermark)), "tale")
+    assert furniture(draw_pdf(draw_together(draw_lines(*lines, "Ends."), watermark))) == [("header", "SECRET")]
+    assert " ".join(text for kind, text in block_texts(document) if kind == "paragraph").endswith("says. Ends.")
+
+
+def test_a_line_that_a_raised_number_pushes_down_goes_on_with_its_paragraph() -> None:
+    """Browsers make room for the number above the line."""
+    lines = [
+        "The keeper of the lamp went up the stairs every evening and wrote down",
+        "what the wind did, and he never left the gallery before the third long hour",
+        "of the watch of the night. He counted ships, and he counted the hours",
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        height = HEIGHT - 100.0
+        canvas.setFont("Helvetica", 10)
+        for index, line in enumerate([*lines, *lines]):
+            height -= 16.5 if index == 2 else 12
+            canvas.drawString(60, height, line)
+
+    assert block_texts(pdf.read(draw_pdf(draw), "tale")) == [("paragraph", " ".join([*lines, *lines]))]

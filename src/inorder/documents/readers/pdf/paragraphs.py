@@ -26,6 +26,8 @@ HEADING_STEP_MAX = 1.65
 """Distance of two lines of one heading, in sizes."""
 STEP_RATIO_MAX = 1.28
 """How much larger than usual the distance of two lines of a paragraph may be."""
+LOWERED_RATIO_MAX = 1.45
+"""Distance of a line that goes on with a sentence, compared with the usual one."""
 
 _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
 
@@ -132,7 +134,7 @@ class ParagraphBuilder:
         if size != before.size and abs(size - before.size) > 0.12 * size:
             return True
         if step < -0.3 * size or (step > STEP_RATIO_MAX * leading and step > 1.1 * size):
-            return True
+            return step < 0 or not self._is_lowered(line, before, column)
         if (line.is_bold != before.is_bold or is_styled != self._rules.is_styled(before)) and (
             step > 1.1 * leading or not column.is_full(before, line)
         ):
@@ -146,6 +148,18 @@ class ParagraphBuilder:
             if self._is_indented(line, before, after):
                 return True
         return not is_large and self._is_paragraph_end(before, line, column)
+
+    def _is_lowered(self, line: Segment, before: Segment, column: Column) -> bool:
+        """Whether a line goes on with a sentence, a little lower than usual, as below a raised number."""
+        if (
+            self._marker
+            or not line.text[0].islower()
+            or before.text.endswith(_ENDS)
+            or not column.is_full(before, line)
+        ):
+            return False
+        is_near = line.bottom - before.bottom <= LOWERED_RATIO_MAX * (column.leading or 1.3 * line.size)
+        return is_near and line.is_bold == before.is_bold and abs(line.x0 - before.x0) <= 0.8 * line.size
 
     def _is_same_heading(self, line: Segment, before: Segment, column: Column) -> bool:
         """Whether a line in a style of headings continues the heading of the line before."""

@@ -35,6 +35,9 @@ LETTER_WIDTH = 0.5
 SAMPLE_STEP = 16
 MARKER_LENGTH_MAX = 3
 """A gap after at most this many characters follows a list marker, and says nothing about other lines."""
+ASKEW_WORDS_MAX = 100
+ASKEW_SEGMENTS_MAX = 2_000
+"""Limits of what is separated from rotated text. Drawings have more of it."""
 SPARSE_RATIO = 1.15
 """A line whose characters are wider than usual by this ratio may have gaps."""
 
@@ -57,6 +60,8 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
         return []
     gaps: list[Span] = []
     directions = set(map(_direction_of, segments))
+    if ASKEW in directions and len(directions) > 1:
+        segments = _split_askew(reader, segments)
     for direction in directions - {ASKEW}:
         lines = segments
         if len(directions) > 1:
@@ -66,6 +71,29 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
         segments = _split_segments(reader, segments, gaps)
     reader.clear_partial_styles(segments)
     return segments
+
+
+def _split_askew(reader: SegmentReader, segments: list[Segment]) -> list[Segment]:
+    """The segments, with text that is not rotated separated from a watermark that was drawn after it."""
+    found: list[Segment] = []
+    for number, segment in enumerate(segments):
+        start, last = segment.span
+        spaces = [match.start() for match in _SPACE.finditer(reader.text, start, last)]
+        if segment.direction != ASKEW or not 0 < len(spaces) <= ASKEW_WORDS_MAX or number > ASKEW_SEGMENTS_MAX:
+            found.append(segment)
+            continue
+        ends = [*[space - 1 for space in spaces], last]
+        words = list(zip([start, *[space + 1 for space in spaces]], ends, strict=True))
+        pieces = reader.read(words, [reader.text[first : end + 1] for first, end in words])
+        upright = next((at for at, piece in enumerate(pieces) if piece.direction == ASKEW), 0)
+        if upright:
+            spans = [(start, pieces[upright - 1].span[1]), (pieces[upright].span[0], last)]
+            found += reader.read(spans, [reader.text[first : end + 1] for first, end in spans])
+        else:
+            found.append(segment)
+    for order, segment in enumerate(found):
+        segment.order = order
+    return found
 
 
 def _find_lines(reader: SegmentReader) -> tuple[list[Span], list[str]]:
