@@ -3,6 +3,7 @@ replaced here by one that reports what it was given."""
 
 import contextlib
 import io
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -13,12 +14,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from inorder.documents.chunk.chunks import build_chunks
+from inorder.documents.chunk.pieces import read_pieces
+from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags import stage as doctags
+from inorder.documents.doctags.docling_json import write_json
+from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.model import Paragraph
 from inorder.documents.readers.ocr import image
 from inorder.documents.readers.ocr import reader as ocr
 from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX
 from inorder.errors import ReadError
+from tests.documents.docling_reference import assert_docling_agrees
 from tests.documents.stage_runs import StageRuns
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -56,6 +63,7 @@ def encode(*pages: Image.Image, format: str = "PNG", **options: Any) -> bytes:
     return written.getvalue()
 
 
+GOLDEN = Path(__file__).parent / "golden" / "image.golden"
 GREY = Image.new("L", (400, 200), 128)
 
 
@@ -114,6 +122,19 @@ def test_a_large_image_is_made_smaller(engine: Engine) -> None:
     document = image.read(encode(Image.new("L", (6000, 3000), 128), format="JPEG", dpi=(300, 300)), "scan")
     assert max(engine.seen[0].shape) == SIDE_PIXELS_MAX
     assert document.pages[0].width == pytest.approx(1440, rel=0.01)
+
+
+def test_an_image_reads_as_it_always_did_and_docling_core_agrees(engine: Engine) -> None:
+    """To write the golden file again: INORDER_GOLDEN=1."""
+    white = Image.new("L", (300, 200), 255)
+    document = image.read(encode(GREY, white, GREY, format="TIFF", dpi=(144, 144)), "fax")
+    chunks = build_chunks("fax", read_pieces(write_json(document)), count_words, 8, 32)
+    lines = [f"{chunk.tokens:>3} {chunk.pages}: {chunk.text}" for chunk in chunks]
+    found = "\n".join([write_doctags(document), *document.warnings, "", *lines, ""])
+    if os.environ.get("INORDER_GOLDEN"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8")
+    assert_docling_agrees(document)
 
 
 # ---- hostile
