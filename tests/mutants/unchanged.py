@@ -113,8 +113,8 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the rest of a row at the end of a block is lost",
         "sinks/manifest.py",
-        "lines = (rest + self._file.read(",
-        "lines = (self._file.read(",
+        "text = rest + self._file.read(",
+        "text = self._file.read(",
         f"{_TEST}::test_nothing_is_checked_and_every_item_has_the_row_that_it_would_have",
     ),
     Mutant(
@@ -160,16 +160,9 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         f"{_EDITS}::test_only_what_may_have_changed_is_read[written-one]",
     ),
     Mutant(
-        "a line stands for rows of items that were not up to date",
-        _SPLICED,
-        "if self._names_rows and is_skipped_row(line):",
-        "if self._names_rows:",
-        f"{_REPEATED}::test_a_run_without_changes_writes_one_line_and_has_a_row_per_item",
-    ),
-    Mutant(
         "rows that a line stands for keep the seqs of their own run",
         "stage/manifest/repeated.py",
-        "yield offset, replace_seq(line, seq)",
+        "yield offset, repeat_row(line, seq, keeps_result=found.keeps_results)",
         "yield offset, line",
         f"{_FEW}[named-remove_some]",
     ),
@@ -179,6 +172,13 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         "and not _is_scattered(receipt)",
         "",
         f"{_REPEATED}::test_rows_in_very_many_pieces_are_written_again_in_one",
+    ),
+    Mutant(
+        "rows that a line stands for are shown as those of the run that made the results",
+        "stage/manifest/rows.py",
+        "    fields.update(_UNCHANGED_FIELDS)\n",
+        "",
+        f"{_REPEATED}::test_rows_that_lie_apart_after_changes_are_named_in_order",
     ),
     Mutant(
         "the status of an item leads to the line that stands for its row",

@@ -106,14 +106,16 @@ class ManifestSink:
         self._position = Position(end, offset, checksum)
         return self._position
 
-    def read_lines(self, start: int, end: int) -> Iterator[list[bytes]]:
-        """Yield the rows between two offsets, without their newlines, in blocks. Rows may be appended meanwhile."""
+    def read_blocks(self, start: int, end: int) -> Iterator[bytes]:
+        """Yield the rows between two offsets, in blocks of whole lines. Rows may be appended meanwhile."""
         rest = b""
         with translate_os_errors(f"{self._path} cannot be read"):
             for at in range(start, end, _COPY_BYTES):
-                lines = (rest + self._file.read(at, min(_COPY_BYTES, end - at))).split(b"\n")
-                rest = lines.pop()
-                yield lines
+                text = rest + self._file.read(at, min(_COPY_BYTES, end - at))
+                size = text.rfind(b"\n") + 1
+                rest = text[size:]
+                if size:
+                    yield text[:size]
 
     def read_text(self, offset: int, size: int) -> bytes:
         """Read bytes of the rows; fewer only at their end. Rows may be appended meanwhile."""

@@ -20,12 +20,12 @@ _BATCH = 5000
 _SCHEMA = """
 CREATE TABLE items (
     doc_id TEXT PRIMARY KEY, status TEXT, category TEXT, warnings INTEGER,
-    latest INTEGER, made INTEGER, fingerprinted INTEGER
+    latest INTEGER, made INTEGER, fingerprinted INTEGER, satisfied INTEGER
 ) WITHOUT ROWID
 """
 _UPSERT = """
-INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO UPDATE SET
-    status = ?2, category = ?3, warnings = ?4, latest = ?5,
+INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (doc_id) DO UPDATE SET
+    status = ?2, category = ?3, warnings = ?4, latest = ?5, satisfied = ?8,
     made = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN made ELSE ?6 END,
     fingerprinted = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN fingerprinted ELSE ?7 END
 """
@@ -40,10 +40,12 @@ class ItemStatus(NamedTuple):
     category: str
     """Error category of a failure."""
     latest: int
-    """Offset of the latest row in the manifest."""
+    """Offset of the latest row in the manifest, or of the row of an earlier run that stands for it."""
     made: int
     """Offset of the row that lists its outputs; -1: there is none."""
     is_fingerprinted: bool
+    is_satisfied: bool
+    """Whether the latest run found it up to date."""
 
 
 class ItemStatuses:
@@ -121,9 +123,9 @@ class ItemStatuses:
         return self._select("WHERE status = 'success' ORDER BY made")
 
     def _select(self, condition: str, *values: object) -> Iterator[ItemStatus]:
-        query = f"SELECT doc_id, status, category, latest, made, fingerprinted FROM items {condition}"
-        for doc_id, status, category, latest, made, fingerprinted in self._query(query, *values):
-            yield ItemStatus(doc_id, status, category, latest, made, bool(fingerprinted))
+        query = f"SELECT doc_id, status, category, latest, made, fingerprinted, satisfied FROM items {condition}"
+        for doc_id, status, category, latest, made, fingerprinted, satisfied in self._query(query, *values):
+            yield ItemStatus(doc_id, status, category, latest, made, bool(fingerprinted), bool(satisfied))
 
     def _query(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         self._flush()

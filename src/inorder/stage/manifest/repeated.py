@@ -1,9 +1,10 @@
-"""Rows of a manifest that stand for others: those of items that were up to date already when they were written.
+"""Rows of a manifest that stand for others: those of items that are up to date.
 
 In a run in which few of many items have changed, the rows of all others would be those of the run before, again and
-again. One line names them instead, by their places in the text of the manifest. A reader sees the rows themselves, with
-the seqs of this run. Only rows of items that were up to date are named, and only where they are written: never a line
-that names others. So every row is found in one step, however many runs there are.
+again. One line names them instead, by their places in the text of the manifest. A reader sees the rows that the run
+would have written: those that are named, with the seqs of this run, and as those of items that are up to date. Rows are
+named only where they are written: never a line that names others. So every row is found in one step, however many runs
+there are.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,13 +13,14 @@ import msgspec
 
 from inorder.errors import IntegrityError
 
-from .rows import SCHEMA_VERSION, replace_seq
+from .rows import SCHEMA_VERSION, repeat_row
 
 REPEATED_ID = "__repeated__"
 REPEATED = "repeated"
 
 ReadAt = Callable[[int, int], bytes]
-"""Reads bytes of the text of a manifest, from an offset on."""
+"""Reads bytes of the text of a manifest, from an offset on; fewer only at its end."""
+_BLOCK_BYTES = 2**20
 
 
 class RowRange(msgspec.Struct, frozen=True, array_like=True):
@@ -48,6 +50,8 @@ class RepeatedRows(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     """The number of rows."""
     pieces: list[RowRange]
+    keeps_results: bool = True
+    """Whether rows of items that are up to date have what their workers returned, and the hash of the inputs."""
 
 
 _DECODER = msgspec.json.Decoder(RepeatedRows)
@@ -57,6 +61,11 @@ _MARK = b'"doc_id":"%b","status":"%b"' % (REPEATED_ID.encode(), REPEATED.encode(
 def is_repeated(line: bytes) -> bool:
     """Whether a line may stand for others."""
     return line.startswith(b'{"stage":') and line.find(_MARK, 0, 512) >= 0
+
+
+def has_repeated(text: bytes) -> bool:
+    """Whether some of these lines may stand for others."""
+    return _MARK in text
 
 
 def decode_repeated(line: bytes) -> RepeatedRows | None:
@@ -70,20 +79,27 @@ def decode_repeated(line: bytes) -> RepeatedRows | None:
     return found if found.doc_id == REPEATED_ID and found.count == sum(piece.count for piece in found.pieces) else None
 
 
-def read_piece(piece: RowRange, read_at: ReadAt) -> list[bytes]:
-    """The rows of a piece, without their newlines. Raises IntegrityError if it does not have them."""
-    lines = read_at(piece.offset, piece.size).split(b"\n")
-    if len(lines) != piece.count + 1 or lines.pop():
+def read_piece(piece: RowRange, read_at: ReadAt) -> Iterator[list[bytes]]:
+    """Yield the rows of a piece, without their newlines, in blocks. Raises IntegrityError if it does not have them."""
+    count, rest = 0, b""
+    for at in range(piece.offset, piece.end, _BLOCK_BYTES):
+        lines = (rest + read_at(at, min(_BLOCK_BYTES, piece.end - at))).split(b"\n")
+        rest = lines.pop()
+        count += len(lines)
+        if count > piece.count:
+            break
+        yield lines
+    if count != piece.count or rest:
         raise IntegrityError(f"there are no {piece.count} rows at byte {piece.offset} of the manifest")
-    return lines
 
 
 def expand_rows(found: RepeatedRows, read_at: ReadAt) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows, with the seqs that they have here, each with the offset at which it is written."""
+    """Yield the rows that the run would have written, each with the offset of the row that it is made from."""
     seq = found.seq
     for piece in found.pieces:
         offset = piece.offset
-        for line in read_piece(piece, read_at):
-            yield offset, replace_seq(line, seq)
-            offset += len(line) + 1
-            seq += 1
+        for lines in read_piece(piece, read_at):
+            for line in lines:
+                yield offset, repeat_row(line, seq, keeps_result=found.keeps_results)
+                offset += len(line) + 1
+                seq += 1

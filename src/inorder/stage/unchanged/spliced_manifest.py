@@ -1,8 +1,8 @@
 """The manifest of a run in which only some items were checked.
 
-Between the rows of these, the rows of all other items are repeated. Where they are those of items that were up to date
-in the last run, too, one line stands for many of them (see `manifest/repeated`); otherwise they are written, block by
-block. Every row gets the place of its item in the plan as its seq.
+Between the rows of these, the rows of all other items are repeated. If they are many, lines stand for them (see
+`manifest/repeated`); otherwise they are written, block by block. Every row gets the place of its item in the plan as
+its seq.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -12,83 +12,121 @@ import msgspec
 from inorder.errors import IntegrityError
 from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.stage.manifest.repeated import RepeatedRows, RowRange, decode_repeated, is_repeated, read_piece
-from inorder.stage.manifest.rows import is_skipped_row, read_row_id, repeat_row
+from inorder.stage.manifest.repeated import (
+    RepeatedRows,
+    RowRange,
+    decode_repeated,
+    has_repeated,
+    is_repeated,
+    read_piece,
+)
+from inorder.stage.manifest.rows import read_row_id, repeat_row
 
 from .receipt import Receipt
 
 REPEATED_MIN = 1000
 """If fewer rows are repeated, all of them are written: a program that reads the file itself sees every row."""
 _PIECES_PER_LINE = 1000
+_BLOCK_BYTES = 2**16
 _CONFIG_BYTES = 4096
 """About as much as a run writes whatever the number of its items."""
 _NAMED_BYTES_MAX, _WRITTEN_BYTES_MIN = 32, 256
 """What a run has written per item, if lines stand for almost all of its rows, and if it has written them. In between,
 they are in many pieces: the next run writes all of them, which then are one piece."""
 
-WrittenRows = tuple[int, list[bytes]]
-"""Rows, without their newlines, and the offset of the first one."""
 
-
-def read_last_rows(manifest: ManifestSink, receipt: Receipt) -> Iterator[WrittenRows | RowRange]:
-    """Yield the rows of the last run, without the `__config__` row, and without those of removed items: rows that it
-    has written, with the offset of the first one, and pieces of earlier runs."""
+def read_last_rows(manifest: ManifestSink, receipt: Receipt) -> Iterator[RowRange]:
+    """Yield the places of the rows of the last run, without the `__config__` row, and without those of removed items,
+    which are the last ones."""
     left, offset = receipt.kept_count, receipt.rows[0]
-    is_first = True
-    for lines in manifest.read_lines(receipt.rows[0], receipt.rows[1]):
-        if not lines:
-            continue
-        start = 1 if is_first else 0
-        offset += len(lines[0]) + 1 if is_first else 0
-        is_first = False
-        while start < len(lines) and left > 0:
-            end = next((at for at in range(start, len(lines)) if is_repeated(lines[at])), len(lines))
-            if end > start:
-                written = lines[start:end]
-                yield offset, written[:left]
-                left -= len(written)
-                offset += sum(map(len, written)) + len(written)
-            else:
-                found = decode_repeated(lines[start])
-                if found is None:
-                    raise IntegrityError(f"the line at byte {offset} of the manifest stands for no rows")
-                yield from found.pieces
-                left -= found.count
-                offset += len(lines[start]) + 1
-                end += 1
-            start = end
+    for text in manifest.read_blocks(receipt.rows[0], receipt.rows[1]):
+        start = _measure_rows(text, 1) if offset == receipt.rows[0] else 0
+        for piece in _find_pieces(text[start:] if start else text, offset + start):
+            if left > piece.count:
+                yield piece
+            elif left > 0:
+                yield RowRange(piece.offset, _measure_rows(manifest.read_text(piece.offset, piece.size), left), left)
+            left -= piece.count
+        offset += len(text)
+
+
+def _find_pieces(text: bytes, offset: int) -> Iterator[RowRange]:
+    """The rows that these lines are, and that they stand for."""
+    if not has_repeated(text):
+        if text:
+            yield RowRange(offset, len(text), text.count(b"\n"))
+        return
+    start, count = offset, 0
+    for line in text[:-1].split(b"\n"):
+        size = len(line) + 1
+        if is_repeated(line):
+            if count:
+                yield RowRange(start, offset - start, count)
+            found = decode_repeated(line)
+            if found is None:
+                raise IntegrityError(f"the line at byte {offset} of the manifest stands for no rows")
+            yield from found.pieces
+            start, count = offset + size, 0
+        else:
+            count += 1
+        offset += size
+    if count:
+        yield RowRange(start, offset - start, count)
+
+
+def _measure_rows(text: bytes, count: int) -> int:
+    """The length of the first rows, with their newlines."""
+    end = 0
+    for _ in range(count):
+        end = text.index(b"\n", end) + 1
+    return end
 
 
 def read_last_ids(manifest: ManifestSink, receipt: Receipt) -> Iterator[str]:
     """Yield the ids of these rows."""
-    for found in read_last_rows(manifest, receipt):
-        yield from map(read_row_id, read_piece(found, manifest.read_text) if isinstance(found, RowRange) else found[1])
+    for piece in read_last_rows(manifest, receipt):
+        for lines in read_piece(piece, manifest.read_text):
+            yield from map(read_row_id, lines)
 
 
 class _RowCursor:
     """Goes through the rows of the last run."""
 
     def __init__(self, manifest: ManifestSink, receipt: Receipt) -> None:
-        self._found = read_last_rows(manifest, receipt)
+        self._pieces = read_last_rows(manifest, receipt)
         self._read_at = manifest.read_text
-        self._offset = 0
-        self._lines: list[bytes] = []
-        self._at = 0
-        """Where the next row is in the lines."""
+        self._rest: RowRange | None = None
+        """The rows of a piece that were not taken yet."""
+        self._block = (0, b"")
+        """The text that was read last, and its offset."""
 
-    def take(self, count: int) -> WrittenRows | RowRange:
+    def take(self, count: int) -> RowRange:
         """The next rows, at most this many, and at least one."""
-        if self._at == len(self._lines):
-            found = next(self._found)
-            if isinstance(found, RowRange):
-                if found.count <= count:
-                    return found
-                found = found.offset, read_piece(found, self._read_at)
-            (self._offset, self._lines), self._at = found, 0
-        offset, taken = self._offset, self._lines[self._at : self._at + count]
-        self._at += len(taken)
-        self._offset += sum(map(len, taken)) + len(taken)
-        return offset, taken
+        found = next(self._pieces) if self._rest is None else self._rest
+        if found.count <= count:
+            self._rest = None
+            return found
+        size = self._measure(found, count)
+        self._rest = RowRange(found.offset + size, found.size - size, found.count - count)
+        return RowRange(found.offset, size, count)
+
+    def _measure(self, piece: RowRange, count: int) -> int:
+        """The length of the first rows of a piece."""
+        at = piece.offset
+        while True:
+            text = self._read(at, piece.end)
+            found = text.count(b"\n")
+            if found >= count:
+                return at + _measure_rows(text, count) - piece.offset
+            if not text:
+                raise IntegrityError(f"there are no {piece.count} rows at byte {piece.offset} of the manifest")
+            at, count = at + len(text), count - found
+
+    def _read(self, offset: int, end: int) -> bytes:
+        start, block = self._block
+        if not start <= offset < start + len(block):
+            start, block = self._block = offset, self._read_at(offset, min(_BLOCK_BYTES, end - offset))
+        return block[offset - start : end - start]
 
 
 class SplicedManifest:
@@ -160,32 +198,20 @@ class SplicedManifest:
                 self._cursor.take(1)
                 self._number += 1
                 continue
-            found = self._cursor.take(min(number, dropped) - self._number)
-            if isinstance(found, RowRange) and not self._names_rows:
-                found = found.offset, read_piece(found, self._inner.read_text)
-            if isinstance(found, RowRange):
-                yield from self._name_piece(found)
-                self._number += found.count
-            else:
-                yield from self._repeat_written(*found)
-                self._number += len(found[1])
+            piece = self._cursor.take(min(number, dropped) - self._number)
+            yield from self._name_piece(piece) if self._names_rows else self._repeat_piece(piece)
+            self._number += piece.count
+            self.repeated_count += piece.count
         yield from self._flush_pieces()
 
-    def _repeat_written(self, offset: int, lines: Sequence[bytes]) -> Iterator[bytes]:
-        rows: list[bytes] = []
-        for line in lines:
-            size = len(line) + 1
-            if self._names_rows and is_skipped_row(line):
-                yield from _join_rows(rows)
-                rows = []
-                yield from self._name_piece(RowRange(offset, size, 1))
-            else:
-                yield from self._flush_pieces()
-                rows.append(repeat_row(line, self._seq, keeps_result=self._keeps_results))
-                self._seq += 1
-                self.repeated_count += 1
-            offset += size
-        yield from _join_rows(rows)
+    def _repeat_piece(self, piece: RowRange) -> Iterator[bytes]:
+        """Yield the rows of a piece as rows of this run."""
+        for lines in read_piece(piece, self._inner.read_text):
+            rows = [
+                repeat_row(line, seq, keeps_result=self._keeps_results) for seq, line in enumerate(lines, self._seq)
+            ]
+            self._seq += len(rows)
+            yield b"\n".join((*rows, b""))
 
     def _name_piece(self, piece: RowRange) -> Iterator[bytes]:
         """Add a piece to those that the next line stands for."""
@@ -197,12 +223,17 @@ class SplicedManifest:
                 yield from self._flush_pieces()
             self._pieces.append(piece)
         self._seq += piece.count
-        self.repeated_count += piece.count
 
     def _flush_pieces(self) -> Iterator[bytes]:
         if self._pieces:
             count = sum(piece.count for piece in self._pieces)
-            found = RepeatedRows(stage=self._stage, seq=self._seq - count, count=count, pieces=self._pieces)
+            found = RepeatedRows(
+                stage=self._stage,
+                seq=self._seq - count,
+                count=count,
+                pieces=self._pieces,
+                keeps_results=self._keeps_results,
+            )
             self._pieces = []
             yield msgspec.json.encode(found) + b"\n"
 
@@ -211,11 +242,6 @@ def _is_scattered(receipt: Receipt) -> bool:
     """Whether the rows of the last run are in many pieces."""
     size = receipt.rows[1] - receipt.rows[0] - _CONFIG_BYTES
     return _NAMED_BYTES_MAX * receipt.count < size < _WRITTEN_BYTES_MIN * receipt.count
-
-
-def _join_rows(rows: Sequence[bytes]) -> Iterator[bytes]:
-    if rows:
-        yield b"\n".join((*rows, b""))
 
 
 def splice_manifest(

@@ -18,7 +18,8 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.files.listing import share_listings
 from inorder.files.predicted import predict_files
 from inorder.stage.manifest.item_status import ItemStatuses
-from inorder.stage.manifest.reader import ManifestRow, read_line_at
+from inorder.stage.manifest.reader import ManifestRow, decode_row, read_line_at
+from inorder.stage.manifest.rows import repeat_row
 
 ABSENT = "absent"
 _NOT_FOUND = "not found in the plan of this stage"
@@ -120,7 +121,12 @@ def _describe_latest(data: DataDirectory, stage: str, item_id: str, statuses: It
 
 def _read_latest(data: DataDirectory, stage: str, item_id: str, statuses: ItemStatuses) -> ManifestRow | None:
     status = statuses.get(escape_surrogates(item_id))
-    return None if status is None else read_line_at(data.layout(stage).manifest, status.latest).row
+    if status is None:
+        return None
+    line = read_line_at(data.layout(stage).manifest, status.latest)
+    if line.row is None or line.row.is_satisfied == status.is_satisfied:
+        return line.row
+    return decode_row(repeat_row(line.raw, line.row.seq, keeps_result=True))  # a row of an earlier run stands for it
 
 
 def _format(described: dict[str, Any], path: str) -> list[str]:
