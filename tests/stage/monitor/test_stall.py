@@ -10,12 +10,19 @@ import pytest
 import inorder
 from inorder.core.invariants import Head
 from inorder.engines.progress import ItemProgress, WorkerActivity
-from inorder.stage.monitor.progress import LineDisplay, StageProgress, format_stall_ended, format_stalled
+from inorder.stage.monitor.progress import (
+    LineDisplay,
+    StageProgress,
+    fit_details,
+    format_stall_ended,
+    format_stalled,
+)
 from inorder.stage.monitor.stall import (
     ActivityReader,
     HeadReport,
     StallEnded,
     StallWatchdog,
+    format_note,
     report_head,
     report_running,
 )
@@ -183,6 +190,7 @@ def test_progress_of_an_item_is_in_the_lines_and_in_the_snapshots(
         shown.release()
 
     monkeypatch.setattr(LineDisplay, "show", showing)
+    monkeypatch.setattr("inorder.stage.monitor.stall.SHOWN_S_MIN", 0.0)
 
     def worker(item: inorder.WorkItem, ctx: inorder.StageContext) -> Any:
         ctx.progress(31, 900, "page")
@@ -255,3 +263,32 @@ def test_progress_outside_of_an_item_is_ignored(place: Place) -> None:
 )
 def test_progress_in_words(done: float, total: float | None, note: str, described: str) -> None:
     assert ItemProgress(done, total, note).describe() == described
+
+
+@pytest.mark.req("HBT-1")
+def test_only_an_item_that_has_been_running_for_a_while_is_shown_with_its_progress() -> None:
+    def running(seq: int, running_s: float) -> dict[str, Any]:
+        page = {"done": 3.0, "total": 900.0, "note": "page", "age_s": 0.0}
+        return {"seq": seq, "item_id": f"{seq}.pdf", "running_s": running_s, "progress": page}
+
+    watchdog = StallWatchdog(30.0, 0.0)
+    assert format_note(watchdog, {"running": [running(1, 0.2)]}, 1.0) == ""
+    assert format_note(watchdog, {"running": [running(1, 0.2), running(2, 4.0)]}, 5.0) == "2.pdf: page 3 of 900"
+
+
+@pytest.mark.req("HBT-1")
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (100, "succ 1 fail 0 | report.pdf: page 31 of 900 | 2.0 it/s | ETA 00:00:09"),
+        (60, "succ 1 fail 0 | report.pdf: page 31 of 900 | 2.0 it/s"),
+        (45, "succ 1 fail 0 | report.pdf: page 31 of 900"),
+        (40, "succ 1 fail 0 | page 31 of 900"),
+        (20, "succ 1 fail 0"),
+        (5, ""),
+    ],
+)
+def test_the_page_that_is_read_is_shown_on_narrow_terminals_too(width: int, shown: str) -> None:
+    details = "succ 1 fail 0 | 2.0 it/s | ETA 00:00:09"
+    assert fit_details(details, width, "report.pdf: page 31 of 900") == shown
+    assert len(shown) <= width

@@ -115,12 +115,19 @@ def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]
     return lines
 
 
-def fit_details(details: str, width: int) -> str:
-    """Leave out the last parts of a line that is too long for a terminal."""
-    parts = details.split(" | ")
-    while parts and len(" | ".join(parts)) > width:
-        parts.pop()
-    return " | ".join(parts)
+def fit_details(details: str, width: int, note: str = "") -> str:
+    """Leave out the last parts of a line that is too long for a terminal. The note follows the first part, and is the
+    last to be left out: first without the name of its item."""
+    first, *others = details.split(" | ")
+    for shown in (note, note.rpartition(": ")[2], ""):
+        parts = [first, shown] if shown else [first]
+        if len(" | ".join(parts)) <= width:
+            break
+    else:
+        return ""
+    while others and len(" | ".join([*parts, *others])) > width:
+        others.pop()
+    return " | ".join([*parts, *others])
 
 
 class Display(Protocol):
@@ -230,10 +237,9 @@ class BarDisplay:
             f"succ {progress.succeeded} skip {progress.skipped} fail {progress.failed} | {rate:.1f} it/s | "
             f"ETA {format_eta(progress, rate)} | {progress.in_flight} in flight | "
             f"{progress.buffered_bytes / 2**20:.1f} MB buffered | lag {progress.commit_lag}"
-            + (f" | {self._escape(progress.note)}" if progress.note else "")
         )
         taken = len(f"{progress.stage}  {progress.done}/{progress.total}  ") + self._bar_width
-        fitting = fit_details(details, self._bar.console.width - taken)
+        fitting = self._escape(fit_details(details, self._bar.console.width - taken, progress.note))
         self._bar.update(self._task, total=progress.total, completed=progress.done, details=fitting)
 
     def announce(self, message: str) -> None:

@@ -16,6 +16,8 @@ from inorder.engines.progress import ItemProgress, WorkerActivity
 
 RUNNING_SHOWN_MAX = 16
 """Running items in a snapshot: those that run longest."""
+SHOWN_S_MIN = 1.0
+"""Items that take less time are gone before anybody has read about them."""
 
 _CHECK_S_MIN = 0.1
 _CHECK_S_MAX = 5.0
@@ -210,11 +212,12 @@ class StallWatchdog:
 
 def format_note(watchdog: StallWatchdog, gauges: dict[str, Any], now_s: float) -> str:
     """Format what the progress display says about the item that the run waits for, or about one that reports
-    progress. Empty: neither."""
+    progress and has been running for a while. Empty: neither."""
     head: HeadReport | None = gauges.get("head")
     if watchdog.is_stalled and head is not None:
         return f"waiting {watchdog.measure_wait_s(now_s):.0f} s for {head.describe()}"
-    reporting = [one for one in gauges.get("running", ()) if one["progress"] is not None]
+    running = gauges.get("running", ())
+    reporting = [one for one in running if one["progress"] is not None and one["running_s"] >= SHOWN_S_MIN]
     if not reporting:
         return ""
     first = min(reporting, key=lambda one: one["seq"])
