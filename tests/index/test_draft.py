@@ -130,7 +130,7 @@ def test_a_reader_keeps_its_state_while_another_one_is_published_and_sees_it_aft
     built(tmp_path, [success(0, "a")])
     begun(tmp_path, [success(0, "b"), success(1, "a", None)]).close()
     reader = sqlite3.connect(published_path(str(tmp_path)), isolation_level=None)
-    merge = publishing.merge_segments
+    merge = inversion.merge_segments
     seen = []
 
     def begin_to_read(connection: sqlite3.Connection) -> None:
@@ -138,7 +138,7 @@ def test_a_reader_keeps_its_state_while_another_one_is_published_and_sees_it_aft
         seen.append(list_files(reader))
         merge(connection)
 
-    monkeypatch.setattr(publishing, "merge_segments", begin_to_read)
+    monkeypatch.setattr(inversion, "merge_segments", begin_to_read)
     monkeypatch.setattr(publishing, "_WAIT_S", 0.01)
     publish(str(tmp_path))
     seen.append(list_files(reader))

@@ -261,8 +261,8 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "another number of dimensions leaves the old vectors",
         "documents/embed/providers/registry.py",
-        'return f"hash/{VERSION}:{_parse_dimensions(detail)}"',
-        'return f"hash/{VERSION}"',
+        'return f"hash/{versions.HASH}:{_parse_dimensions(detail)}"',
+        'return f"hash/{versions.HASH}"',
         f"{_RULES}test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old",
     ),
     Mutant(

@@ -3,9 +3,11 @@
 It is named after its content, and the database stores the name and the shape of the matrix.
 """
 
+import contextlib
 import os
 import sqlite3
 from hashlib import blake2b
+from pathlib import Path
 
 from .schema import read_meta
 
@@ -51,3 +53,11 @@ class MatrixFile:
             while block := file.read(_BLOCK_BYTES):
                 digest.update(block)
         return self.name != make_name(digest)
+
+
+def remove_old_matrices(data: str, kept: str) -> None:
+    """Remove every matrix file except `kept`."""
+    for path in Path(data).glob(f"{PREFIX}*"):
+        if path.name != kept:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -11,7 +11,6 @@ import sqlite3
 import weakref
 from collections.abc import Generator, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -225,14 +224,6 @@ def _read_new(
     kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
     if kept:
         yield matrix[kept], np.array([row_of[ids[at]] for at in kept], np.int64), spec
-
-
-def remove_old_matrices(data: str, kept: str) -> None:
-    """Remove every matrix file except `kept`."""
-    for path in Path(data).glob(f"{PREFIX}*"):
-        if path.name != kept:
-            with contextlib.suppress(OSError):
-                path.unlink()
 
 
 def read_matrix_chunks(connection: sqlite3.Connection, count: int) -> npt.NDArray[np.int64]:

@@ -8,8 +8,6 @@ from inorder.code.model import CallSite
 from inorder.stage.store.texts import StoredText, TextPacker, TextReader
 
 from .calls import insert_calls, pack_calls, read_calls
-from .lexical import inversion
-from .lexical.inversion import TermBuffer
 from .rows import DOCUMENT, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
 _OWNED_TABLES = ("chunks", "symbols", "imports", "calls", "callees")
@@ -26,7 +24,10 @@ class RowWriter:
         self._next_chunk: int = max(last, inverted) + 1
         """Above the id of every chunk, also of those that are dead."""
         self._inverted_end: int = inverted + 1
-        self._buffer = TermBuffer()
+        from .lexical import inversion  # with NumPy, which is slow to import
+
+        self._inversion = inversion
+        self._buffer = inversion.TermBuffer()
         self._texts = TextPacker(connection)
         self._has_unknown = last > inverted
         """Whether there are chunks that no segment has, and whose terms are not in the buffer."""
@@ -51,7 +52,7 @@ class RowWriter:
         imports = ((file, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports))
         _insert(connection, "imports", 5, imports)
         insert_calls(connection, file, rows.packed_calls or pack_calls(rows.calls))
-        if self._buffer.size_bytes >= inversion.BATCH_BYTES_MAX:
+        if self._buffer.size_bytes >= self._inversion.BATCH_BYTES_MAX:
             self.invert(connection)
 
     def _pack_text(self, connection: sqlite3.Connection, kind: str, text: str) -> StoredText:
@@ -86,7 +87,7 @@ class RowWriter:
             "SELECT MIN(chunks.id), item_id FROM chunks JOIN files ON files.id = file "
             "WHERE chunks.id >= ? AND chunks.id < ? GROUP BY file ORDER BY 1"
         )
-        counted = TermBuffer()
+        counted = self._inversion.TermBuffer()
         for first, item_id in connection.execute(query, (self._inverted_end, known)).fetchall():
             rows, _ = read_file(connection, item_id)
             counted.add(first, count_terms(rows))

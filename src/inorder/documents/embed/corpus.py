@@ -18,7 +18,6 @@ from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.stage.store.database import open_store
 
 from .counting.messages import FamilyState
-from .stored import load_stored_terms, unpack_stored_terms
 from .totals import DENSE_FACTS, FamilyTotals, add_dense_table
 
 if TYPE_CHECKING:
@@ -75,6 +74,7 @@ def update_corpus(
     """The totals and the terms of all documents, from those of the last run; None: they are not known."""
     from inorder.documents.parquet import read_table
 
+    from .stored import unpack_stored_terms
     from .term_statistics import TermStatistics
 
     store = open_store(data, EMBED)
@@ -98,6 +98,8 @@ def update_corpus(
 
 
 def _add_new(data: str, totals: Mapping[str, FamilyTotals], terms: "TermStatistics", doc_ids: Sequence[str]) -> None:
+    from .stored import load_stored_terms
+
     for family, total in totals.items():
         found = find_stored(data, get_vector_kind(family), doc_ids)
         if family == "dense":

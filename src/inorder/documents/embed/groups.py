@@ -10,8 +10,6 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from inorder.documents.chunk.storage import read_texts
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import WorkItem
@@ -79,4 +77,6 @@ def take_embedded(item: WorkItem, context: StageContext) -> EmbeddedDocument | N
 
 def _copy(vectors: Any) -> Any:
     """A part of the vectors that does not keep all of them in memory."""
+    import numpy as np  # slow to import, and not needed by a run in which nothing has changed
+
     return vectors.copy() if isinstance(vectors, np.ndarray) else vectors

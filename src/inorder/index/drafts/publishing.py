@@ -13,12 +13,10 @@ from inorder.errors import IntegrityError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.index.connection import open_index, translate_index_errors
-from inorder.index.lexical.inversion import merge_segments
 from inorder.index.locations import are_roots_current, store_roots
-from inorder.index.matrix_file import MatrixFile
+from inorder.index.matrix_file import MatrixFile, remove_old_matrices
 from inorder.index.rows import DOCUMENT
 from inorder.index.schema import INDEXES, VERSION, write_meta
-from inorder.index.vectors import remove_old_matrices, write_matrix
 from inorder.index.writer import RowWriter, content_hash
 
 from .changes import are_changes, fits, is_applied, mark_applied, read_changes
@@ -160,6 +158,9 @@ def _leave_log(connection: sqlite3.Connection) -> None:
 
 def _describe_index(connection: sqlite3.Connection, data: str) -> None:
     """Write what describes the index as a whole."""
+    from inorder.index.lexical.inversion import merge_segments  # with NumPy, which is slow to import
+    from inorder.index.vectors import write_matrix
+
     merge_segments(connection)
     connection.execute("DROP TABLE IF EXISTS inorder_position")
     write_matrix(connection, data)

@@ -17,13 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .base import Matrix
-
-VERSION = 1
-"""To be increased whenever the vectors change."""
-DIMENSIONS = 384
-"""The default number of dimensions."""
-DIMENSIONS_MAX = 65_536
-"""Sixteen bits of a hash choose the dimension."""
+from .versions import HASH, HASH_DIMENSIONS
 
 _SIZES = (3, 5)
 _WORD_WEIGHT = 4
@@ -37,9 +31,9 @@ Hashes = npt.NDArray[np.uint32]
 class HashProvider:
     """The provider `hash` or `hash:DIMENSIONS`."""
 
-    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+    def __init__(self, dimensions: int = HASH_DIMENSIONS) -> None:
         self.dimensions = dimensions
-        self.name = f"hash/{VERSION}:{dimensions}"
+        self.name = f"hash/{HASH}:{dimensions}"
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One row per text. A text without any votes gets the first unit vector."""

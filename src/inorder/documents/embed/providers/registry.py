@@ -13,14 +13,16 @@
 provider is opened.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from inorder.errors import OperatorError
 
-from .base import DenseProvider, SparseProvider
+from . import versions
 from .fingerprint import hash_folder, list_package_versions, model_identity
-from .hashing import DIMENSIONS, DIMENSIONS_MAX, VERSION, HashProvider
 from .server.limits import ServerLimits
+
+if TYPE_CHECKING:
+    from .base import DenseProvider, SparseProvider
 
 Policy = Literal["cpu", "gpu", "io"]
 
@@ -45,10 +47,12 @@ _WITHOUT_DETAIL = {"hash", "minilm", "static", "wordllama"}
 _NEVER_DETAILED = {"minilm", "static", "wordllama"}
 
 
-def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
+def open_dense(spec: str, limits: ServerLimits | None = None) -> "DenseProvider":
     """Open the dense provider that `spec` names. `limits` applies to providers behind a server."""
     kind, detail = _parse_spec(spec)
     if kind == "hash":
+        from .hashing import HashProvider
+
         return HashProvider(_parse_dimensions(detail))
     if kind == "static":
         from .static.provider import PieceProvider
@@ -77,7 +81,7 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
     raise OperatorError(f"{spec!r} is not a dense provider: it must be {_DENSE}")
 
 
-def open_sparse(spec: str) -> SparseProvider:
+def open_sparse(spec: str) -> "SparseProvider":
     """Open the sparse provider that `spec` names."""
     kind, detail = _parse_spec(spec)
     if kind != "splade":
@@ -101,11 +105,9 @@ def identity(spec: str) -> str:
     """What the vectors depend on, as far as it is known without loading a model or calling a server."""
     kind, detail = _parse_spec(spec)
     if kind == "hash":
-        return f"hash/{VERSION}:{_parse_dimensions(detail)}"
+        return f"hash/{versions.HASH}:{_parse_dimensions(detail)}"
     if kind == "static":
-        from .static.provider import VERSION as STATIC_VERSION
-
-        return f"static/{STATIC_VERSION}"
+        return f"static/{versions.STATIC}"
     if kind == "wordllama":
         from .static.wordllama import WEIGHTS, package_folder
 
@@ -114,13 +116,13 @@ def identity(spec: str) -> str:
     if kind == "minilm":
         from .minilm import PACKAGE, model_folder
 
-        versions = list_package_versions(PACKAGE, "onnxruntime", "tokenizers")
-        return f"minilm {versions} {hash_folder(model_folder())}"
+        installed = list_package_versions(PACKAGE, "onnxruntime", "tokenizers")
+        return f"minilm {installed} {hash_folder(model_folder())}"
     if kind == "onnx":
         return f"onnx {list_package_versions('onnxruntime', 'tokenizers')} {hash_folder(detail)}"
     if kind in ("sentence-transformers", "splade"):
-        versions = list_package_versions("sentence-transformers", "transformers", "torch")
-        return f"{kind} {versions} {model_identity(detail)}"
+        installed = list_package_versions("sentence-transformers", "transformers", "torch")
+        return f"{kind} {installed} {model_identity(detail)}"
     from .server.provider import parse_server_address
 
     parse_server_address(kind, detail)
@@ -143,7 +145,7 @@ def _parse_spec(spec: str) -> tuple[str, str]:
 
 def _parse_dimensions(detail: str) -> int:
     if not detail:
-        return DIMENSIONS
-    if not detail.isascii() or not detail.isdecimal() or not 1 <= int(detail) <= DIMENSIONS_MAX:
-        raise OperatorError(f"hash:DIMENSIONS takes a number from 1 to {DIMENSIONS_MAX}, got {detail!r}")
+        return versions.HASH_DIMENSIONS
+    if not detail.isascii() or not detail.isdecimal() or not 1 <= int(detail) <= versions.HASH_DIMENSIONS_MAX:
+        raise OperatorError(f"hash:DIMENSIONS takes a number from 1 to {versions.HASH_DIMENSIONS_MAX}, got {detail!r}")
     return int(detail)

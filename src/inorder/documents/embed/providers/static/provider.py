@@ -11,14 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from inorder.documents.embed.providers import versions
 from inorder.documents.embed.providers.base import Matrix
 
 from .pieces import PieceCache, measure_known_letters
 from .table import FOLDER, read_table
 
 NAME = "static"
-VERSION = 1
-"""To be increased whenever the vectors change."""
 _KNOWN_LETTERS_MIN = 0.5
 _BITS = 21
 """Of the numbers of a sum that are kept: 256 squares of them add up to less than 53 bits."""
@@ -32,7 +31,7 @@ class PieceProvider:
         self._pieces = PieceCache(table.vocabulary)
         self._directions = table.expand()
         self._lengths = table.lengths.astype(np.float64)
-        self.name = f"{NAME}/{VERSION}"
+        self.name = f"{NAME}/{versions.STATIC}"
         self.dimensions = table.dimensions
 
     def embed(self, texts: Sequence[str]) -> Matrix:
