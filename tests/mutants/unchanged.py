@@ -195,6 +195,13 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         f"{_FEW}[named-change_one]",
     ),
     Mutant(
+        "the store counts one of the items that are up to date",
+        "stage/store/sink.py",
+        "position = Position(position.end + count, position.offset",
+        "position = Position(position.end + 1, position.offset",
+        "tests/stage/store/test_skipped.py::test_they_leave_the_position_that_their_entries_leave",
+    ),
+    Mutant(
         "rows keep the places of the last run",
         "stage/manifest/rows.py",
         "return line if number == wanted else head + mark + wanted + comma + tail",

@@ -28,14 +28,12 @@ from inorder.lanes import Lane, LaneConfig
 from inorder.runtime.identity import PlanDigest
 from inorder.runtime.loop import ResumeState
 from inorder.runtime.recovery import mark_distrusted
-from inorder.sinks.base import Entry, Position, Sink, complete_sink
+from inorder.sinks.base import Entry, Position, Sink, apply_skipped, complete_sink
 
 Describe = Callable[[Envelope, Any, int], Entry]
 """Builds the entry for the sinks from an envelope, its item and its number of attempts."""
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
-_ENTRIES = 1024
-"""Skipped entries that a sink gets at once."""
 
 
 def describe_plain(envelope: Envelope, item: Any, attempts: int) -> Entry:
@@ -173,7 +171,7 @@ class CommitLane:
         """Commit items that are up to date and in no plan, as skipped ones without an item, from seq `start` on.
         `digest` replaces that of the plan."""
         self._journal.write_outcomes(Terminal(start, bytes([_SKIP]) * count, {}))
-        positions = [_apply_skipped(sink, start, count) for sink in self._sinks]
+        positions = [apply_skipped(sink, start, count) for sink in self._sinks]
         self.write_commit(start + count, positions, self._digest.value() if digest is None else digest)
 
     def write_commit(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
@@ -215,12 +213,6 @@ class CommitLane:
                 sink.sync()
             except InfrastructureError as error:
                 raise SyncError(str(error)) from error
-
-
-def _apply_skipped(sink: Sink, start: int, count: int) -> Position:
-    for first in range(start, start + count, _ENTRIES):
-        sink.apply([Entry(seq, _SKIP) for seq in range(first, min(first + _ENTRIES, start + count))])
-    return sink.position()
 
 
 class ThreadedCommit:

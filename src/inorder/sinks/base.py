@@ -26,9 +26,9 @@ transaction. It may *stay ahead* instead: it `holds` every position below its ow
 `roll_back`, and `apply` skips what is stored already. Either way no seq is applied twice. At position 0 such a sink
 becomes empty too.
 
-A sink may have two more methods. `origin` returns the position at which a new run begins, if that is not the empty
-sink. `complete` is called once every entry of a run is applied, before the journal records its end: see `find_origin`
-and `complete_sink`.
+A sink may have three more methods. `origin` returns the position at which a new run begins, if that is not the empty
+sink. `complete` is called once every entry of a run is applied, before the journal records its end. `apply_skipped`
+applies entries that were skipped and have no item. See `find_origin`, `complete_sink` and `apply_skipped`.
 
 A sink has no method to verify its content. `inorder verify` reads what is on disk without opening a sink: it needs no
 lock, no schema and no function of the user, and it compares the content with manifest, journal and fingerprints, which
@@ -44,6 +44,10 @@ import msgspec
 from inorder.core.invariants import check, raise_violation
 from inorder.core.transitions import State
 from inorder.errors import Failure
+
+_SKIP = int(State.TERMINAL_SKIP)
+_ENTRIES = 1024
+"""Entries that are applied at once to a sink that needs each."""
 
 
 class Output(msgspec.Struct, frozen=True, array_like=True):
@@ -191,6 +195,18 @@ def complete_sink(sink: Sink) -> None:
     complete = getattr(sink, "complete", None)
     if complete is not None:
         complete()
+
+
+def apply_skipped(sink: Sink, start: int, count: int) -> Position:
+    """Apply entries from seq `start` on that were skipped and have no item: by its method `apply_skipped`, if the sink
+    has one, which gets their number instead of the entries themselves."""
+    apply_all = getattr(sink, "apply_skipped", None)
+    if apply_all is not None:
+        position: Position = apply_all(start, count)
+        return position
+    for first in range(start, start + count, _ENTRIES):
+        sink.apply([Entry(seq, _SKIP) for seq in range(first, min(first + _ENTRIES, start + count))])
+    return sink.position()
 
 
 def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from inorder.core.invariants import check
+from inorder.core.transitions import State
 from inorder.engines.attempt import Skip
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
@@ -28,6 +29,7 @@ from .migration import migrate
 from .rows import SCHEMA, ItemWriter
 
 NAME = "store"
+_SKIP = int(State.TERMINAL_SKIP)
 _CLEAR = "DELETE FROM items; DELETE FROM removed;"
 """Origins and dictionaries stay: a reader may know them by their numbers."""
 
@@ -54,6 +56,16 @@ class StoreSink(SqliteSink):
         position = Position(position.end + len(entries), position.offset + successes, position.checksum)
         self._add(entries, position)
         self._position = position
+        return position
+
+    def apply_skipped(self, start: int, count: int) -> Position:
+        """Write the position after entries that have no rows."""
+        position = check_run(self.name, self._position, [Entry(start, _SKIP)])
+        position = Position(position.end + count, position.offset, position.checksum)
+        with self._transaction(f"seqs {start} to {start + count - 1} cannot be written"):
+            self._store(position)
+        self._stored = self._position = position
+        self._is_synced = False
         return position
 
     def origin(self) -> Position:

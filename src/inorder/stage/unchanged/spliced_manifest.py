@@ -131,7 +131,7 @@ class _RowCursor:
 
 class SplicedManifest:
     """A manifest that gets the entries of some items, and repeats the rows of all others: before each entry those of
-    the items before it, and the rest with the entries that have no item. Implements `Sink`; its positions count the
+    the items before it, and the rest for the entries that have no item. Implements `Sink`; its positions count the
     entries."""
 
     def __init__(
@@ -156,12 +156,14 @@ class SplicedManifest:
         """Those that the next line stands for."""
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Append the row of each entry, after those of the items before it. Entries without an item stand for all that
-        are repeated after the last one."""
+        """Append the row of each entry, after those of the items before it."""
         if not entries:
             return self.position()
-        blocks = self._repeat_until(self._count) if entries[0].item is None else self._splice(entries)
-        return self._inner.append_rows(blocks, entries[-1].seq + 1)
+        return self._inner.append_rows(self._splice(entries), entries[-1].seq + 1)
+
+    def apply_skipped(self, start: int, count: int) -> Position:
+        """Append all rows that are repeated after the last entry."""
+        return self._inner.append_rows(self._repeat_until(self._count), start + count)
 
     def position(self) -> Position:
         """Return how far it has come."""
