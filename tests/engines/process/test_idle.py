@@ -67,7 +67,8 @@ def run_engine(
 
 def test_the_next_engine_goes_on_with_the_process_and_its_own_function(idle: IdleProcesses) -> None:
     [pid] = run_engine(idle, whoami, 1)
-    assert run_engine(idle, serve, 7, 8) == run_engine(IdleProcesses(), serve, 7, 8)
+    with closing(IdleProcesses()) as others:
+        assert run_engine(idle, serve, 7, 8) == run_engine(others, serve, 7, 8)
     assert run_engine(idle, whoami, 1) == [pid]
     idle.close()
     assert wait_until(lambda: not is_running(pid))

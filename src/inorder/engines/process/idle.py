@@ -28,8 +28,29 @@ class IdleProcesses:
         here starts one, so an error is ignored."""
         from .worker_process import WorkerProcess
 
+        if self._load_copy(function_pickle, limits):
+            return
         with suppress(OSError, InorderError):
             self.add(WorkerProcess(function_pickle, limits))
+
+    def copy(self, limits: "ProcessLimits") -> None:
+        """Copy this process, if it can be copied. The copy waits for a function. It has loaded what this process has,
+        which a new one would have to load first."""
+        from .spawner import can_copy
+        from .worker_process import WorkerProcess
+
+        if can_copy():
+            with suppress(OSError):
+                self.add(WorkerProcess(None, limits, self._processes))
+
+    def _load_copy(self, function_pickle: bytes, limits: "ProcessLimits") -> bool:
+        """Give a function to a copy with these limits that waits for one. Returns whether there was such a copy."""
+        with self._lock:
+            for process in self._processes:
+                if not process.has_function and process.limits == limits and process.is_alive():
+                    process.load(function_pickle)
+                    return True
+        return False
 
     def add(self, process: "WorkerProcess") -> None:
         """Keep a process that has nothing to run."""

@@ -11,8 +11,10 @@ import contextlib
 import gc
 import os
 import pickle
+import random
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from sys import getsizeof
@@ -64,14 +66,27 @@ class ResultMessage(msgspec.Struct, array_like=True):
     is_last: bool
 
 
+def copied_main(ends: "Iterable[Connection[Any, Any]]", descriptor: int, *arguments: Any) -> None:
+    """Entry point of a process that is a copy of its parent: close the ends of pipes that belong to the parent, and
+    handle signals as a process does that was started from nothing."""
+    for end in ends:
+        end.close()
+    os.close(descriptor)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    random.seed()
+    worker_main(*arguments)
+
+
 def worker_main(
     connection: "Connection[Any, Any]",
     lifeline: "Connection[Any, Any]",
-    function_pickle: bytes,
+    function_pickle: bytes | None,
     memory_bytes_max: int | None,
     recycle_resident_bytes: int | None,
 ) -> None:
-    """Entry point of the process: set up, then run batches until the pipe closes."""
+    """Entry point of the process: set up, then run batches until the pipe closes. Without a function, the first message
+    has one."""
     bind_to_parent()
     statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
@@ -92,7 +107,7 @@ def worker_main(
     statuses.append(status)
     results = _ResultBuffer(connection)
     with contextlib.suppress(EOFError, OSError):
-        message = LOAD + function_pickle
+        message = connection.recv_bytes() if function_pickle is None else LOAD + function_pickle
         while True:
             if message.startswith(LOAD):
                 runners.clear()

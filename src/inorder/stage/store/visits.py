@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,7 @@ from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import OperatorError
 from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
+from inorder.stage.data_layout import DataLayout
 from inorder.stage.fingerprints import combine_sha256
 from inorder.stage.options import StageOptions
 from inorder.stage.staged_results import decode_result, encode_result
@@ -36,6 +37,9 @@ from .codec import decompress
 from .inputs import StoredInput
 from .lookup import BlockLookup
 from .rows import encode_id
+
+if TYPE_CHECKING:
+    from inorder.engines.process.worker_process import ProcessLimits
 
 _CONTENT_BYTES_MAX = 2**20
 """A longer document is visited by each stage on its own: with the time limit of that stage, and in parallel."""
@@ -226,11 +230,17 @@ class StageGroup:
         work, followers = self._make_work(stage, options), self.find_followers(name)
         function = LoadedAhead(VisitWork(work, followers) if followers else work, stage.imports)
         from inorder.engines.process.engine import pickle_function
-        from inorder.engines.process.worker_process import ProcessLimits
 
         with contextlib.suppress(OperatorError):  # the engine of the stage reports it
-            limits = ProcessLimits(options.memory_bytes_max, options.recycle_resident_bytes)
-            self.idle.start(pickle_function(function), limits)
+            self.idle.start(pickle_function(function), _get_limits(options))
+
+    def copy_ahead(self) -> None:
+        """Copy this process for the stages that start one early, if they have run before: there may be little to do,
+        and then the start of a process takes longer than that. To be called before anything is opened."""
+        for stage, options in self._stages:
+            has_run = os.path.exists(DataLayout(os.fspath(self._data), stage.name).receipt)
+            if stage.imports and has_run and _has_processes(options):
+                self.idle.copy(_get_limits(options))
 
     def start_next(self, name: str) -> None:
         """Start a process for the stage after this one, if it has items that no earlier stage goes on with."""
@@ -276,3 +286,9 @@ class StageGroup:
 def _has_processes(options: StageOptions) -> bool:
     """Whether the workers of a stage are processes of this machine."""
     return options.policy == "cpu" and options.engine == "local"
+
+
+def _get_limits(options: StageOptions) -> "ProcessLimits":
+    from inorder.engines.process.worker_process import ProcessLimits
+
+    return ProcessLimits(options.memory_bytes_max, options.recycle_resident_bytes)

@@ -1,0 +1,63 @@
+"""A run after another one has its worker processes before it knows whether it needs them: copies of its own process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import GUARD_S, CommandLine, clean_environment
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.req("STL-1"),
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux"),
+]
+PROGRAM = """
+import sys
+from inorder.cli.app import run_command
+from inorder.engines.process.worker_process import WorkerProcess
+
+made = []
+initialize = WorkerProcess.__init__
+
+
+def note(process, function_pickle, *arguments):
+    made.append("copied" if function_pickle is None else "started")
+    initialize(process, function_pickle, *arguments)
+
+
+if __name__ == "__main__":
+    WorkerProcess.__init__ = note
+    code = run_command(sys.argv[1:])
+    print(*made, *{"numpy"}.intersection(sys.modules))
+    sys.exit(code)
+"""
+
+
+def run(cli: CommandLine) -> list[str]:
+    """Run all stages. Returns how its processes were made, and `numpy` if it was loaded."""
+    (cli.folder / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "program.py", "run", "docs", "-q", "--workers", "1"]
+    ended = subprocess.run(
+        command, cwd=cli.folder, env=clean_environment(), capture_output=True, text=True, timeout=GUARD_S, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return (ended.stdout + ended.stderr).split()
+
+
+def write(folder: Path, title: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text(f"# {title}\n\nWords of document {name}.\n")
+
+
+def test_the_first_run_starts_processes_and_the_next_one_has_copies(cli: CommandLine) -> None:
+    write(cli.folder / "docs", "First")
+    assert "copied" not in run(cli)
+    write(cli.folder / "docs", "Second")
+    assert run(cli) == ["copied", "copied", "numpy"]
+    assert run(cli) == ["copied", "copied"], "NumPy is slow to import, and nothing needs it"
+    assert [row["status"] for row in cli.rows("doctags")] == [*["success"] * 6, *["skip"] * 3]
+    assert "Second" in cli.run("show", "docs/a.md").out
+    assert cli.run("verify").code == 0
