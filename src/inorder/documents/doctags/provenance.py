@@ -52,10 +52,8 @@ def location_tags(place: Place | None, sizes: dict[int, Dimensions]) -> str:
     page, left, top, right, bottom = place
     width, height = sizes[page]
     return (
-        _TAGS[round(GRID * (left / width))]
-        + _TAGS[round(GRID * (top / height))]
-        + _TAGS[round(GRID * (right / width))]
-        + _TAGS[round(GRID * (bottom / height))]
+        f"{_TAGS[round(GRID * (left / width))]}{_TAGS[round(GRID * (top / height))]}"
+        f"{_TAGS[round(GRID * (right / width))]}{_TAGS[round(GRID * (bottom / height))]}"
     )
 
 

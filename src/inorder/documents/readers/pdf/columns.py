@@ -1,9 +1,7 @@
 """Measures of a column of lines (edges, leading, markers), with which unusual lines are found."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
 from inorder.documents.model import Box
 
@@ -56,15 +54,15 @@ class Column:
 
 def find_usual_leading(lines: Sequence[Segment]) -> float:
     """The most frequent distance of two lines; 0 if there is none."""
-    steps = Counter(
-        [
-            int(2 * step + 0.5)
-            for before, line in pairwise(lines)
-            if 0.5 * (size := line.size) < (step := line.bottom - before.bottom) < 3 * size
-            and -1 < size - before.size < 1
-        ]
-    )
-    return min([(-count, step) for step, count in steps.items()])[1] / 2 if steps else 0.0
+    counts: dict[int, int] = {}
+    bottom_before = size_before = float("inf")
+    for line in lines:
+        size, bottom = line.size, line.bottom
+        if 0.5 * size < (step := bottom - bottom_before) < 3 * size and -1 < size - size_before < 1:
+            half_points = int(2 * step + 0.5)
+            counts[half_points] = counts.get(half_points, 0) + 1
+        bottom_before, size_before = bottom, size
+    return min([(-count, step) for step, count in counts.items()])[1] / 2 if counts else 0.0
 
 
 def find_marker(text: str) -> tuple[str, bool]:

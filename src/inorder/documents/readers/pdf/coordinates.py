@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from math import hypot
-from operator import attrgetter, mul
+from operator import mul
 
 from inorder.documents.readers.unicode import clean, is_readable
 
@@ -23,8 +23,6 @@ from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Traits, measure
 COORDINATE_MAX = 1_000_000.0
 FACES_FEW = 8
 """Up to this many fonts of a page are counted one by one."""
-
-_face_of = attrgetter("face")
 
 
 class SegmentReader:
@@ -62,12 +60,19 @@ class SegmentReader:
 
         Pieces have the style and the height of the whole.
         """
+        return self.split_with_boxes(segments, gaps)[0]
+
+    def split_with_boxes(
+        self, segments: list[Segment], gaps: Sequence[Span]
+    ) -> tuple[list[Segment], list[CharacterBox]]:
+        """The pieces of these segments as `split` returns them, and the box of the first character of each."""
         starts = sorted([segment.span[0] for segment in segments] + [begin for _, begin in gaps])
         lasts = sorted([segment.span[1] for segment in segments] + [end for end, _ in gaps])
         boxes = self.page.boxes(self.page.character_indices(starts + lasts))
         wholes = {segment.span[0]: segment for segment in segments}
         whole, left, is_turned = segments[0], self._left, self.page.rotation > 0
         found: list[Segment] = []
+        first_boxes: list[CharacterBox] = []
         for start, last, first_box, last_box in zip(starts, lasts, boxes, boxes[len(starts) :], strict=False):
             whole = wholes.get(start, whole)
             text = self.text[start : last + 1] if self.is_clean else clean(self.text[start : last + 1])
@@ -78,7 +83,8 @@ class SegmentReader:
             else:
                 x0, x1 = _clamp(min(first_box[0], last_box[0]) - left), _clamp(max(first_box[2], last_box[2]) - left)
             found.append(_copy(whole, text, x0, x1, (start, last)))
-        return found
+            first_boxes.append(first_box)
+        return found, first_boxes
 
     def _find_extent(self, direction: int, first: CharacterBox, last: CharacterBox) -> Extent:
         """Where text in a direction begins and ends, from the boxes of its first and its last character."""
@@ -102,7 +108,7 @@ class SegmentReader:
         A segment in the usual font of the page is not checked. A number at the beginning may have another font. A
         segment that neither begins nor ends in a font of fixed width has only a word of code in its middle.
         """
-        faces = list(map(_face_of, segments))
+        faces = [segment.face for segment in segments]
         distinct = dict.fromkeys(faces)
         usual = max(distinct, key=(Counter(faces).__getitem__ if len(distinct) > FACES_FEW else faces.count))
         unusual = [segment for segment in segments if segment.face != usual or segment.is_bold]

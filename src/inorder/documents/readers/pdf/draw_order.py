@@ -8,7 +8,6 @@ several lines whose usual edges do not overlap.
 from collections.abc import Sequence
 from itertools import pairwise
 from operator import attrgetter
-from statistics import median_low
 
 from .lines import group_rows
 from .segments import Row, Segment
@@ -75,5 +74,9 @@ def _is_column(run: Sequence[Segment], rows: Sequence[Row], *, is_last: bool) ->
 
 def _are_disjoint(columns: Sequence[list[Row]]) -> bool:
     """Whether the lines of each column usually end before those of the next column begin."""
-    edges = [(median_low([row[0].x0 for row in rows]), median_low([row[-1].x1 for row in rows])) for rows in columns]
+    edges = [
+        (sorted([row[0].x0 for row in rows])[middle], sorted([row[-1].x1 for row in rows])[middle])
+        for rows in columns
+        for middle in ((len(rows) - 1) // 2,)
+    ]
     return all(right <= left + OVERLAP_POINTS for (_, right), (left, _) in pairwise(edges))

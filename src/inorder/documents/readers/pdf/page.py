@@ -7,7 +7,7 @@ line that begins with "Figure" may belong to a picture.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from operator import and_, attrgetter
+from operator import attrgetter
 
 from .captions import may_have_captions
 from .coordinates import SegmentReader
@@ -69,15 +69,22 @@ def _set_segments(found: PageText, segments: list[Segment]) -> None:
 
 
 def _may_have_tables(page: PageText) -> bool:
-    """Whether several short segments are side by side."""
+    """Whether several short segments are side by side, in two rows one below the other."""
     if len(page.rows) == len(page.segments):
         return False
-    cells = [_count_short_cells(row) if len(row) > 1 else 0 for row in page.rows]
-    return sum(cells) >= CELLS_MIN and any(map(and_, map(bool, cells), map(bool, cells[1:])))
-
-
-def _count_short_cells(row: Row) -> int:
-    return sum([len(segment.text) < CELL_CHARACTERS_MAX for segment in row])
+    total = before = 0
+    is_together = False
+    for row in page.rows:
+        count = 0
+        if len(row) > 1:
+            for segment in row:
+                count += len(segment.text) < CELL_CHARACTERS_MAX
+        total += count
+        is_together = is_together or (count > 0 < before)
+        if is_together and total >= CELLS_MIN:
+            return True
+        before = count
+    return False
 
 
 def _cut_at_rules(reader: SegmentReader, found: PageText, graphics: Graphics) -> None:

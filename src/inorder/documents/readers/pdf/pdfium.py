@@ -16,7 +16,6 @@ from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -204,19 +203,18 @@ class PdfPage:
         self.width: float = pdfium.FPDF_GetPageWidthF(handle)
         self.height: float = pdfium.FPDF_GetPageHeightF(handle)
         """Size of the displayed page, after its rotation."""
+        self.rotation = int(pdfium.FPDFPage_GetRotation(handle)) % 4
+        """The rotation for display, in quarter turns clockwise."""
+        self.bounds = self._find_bounds()
+        """Left, bottom, right and top of the visible area, in the coordinates of the PDF page."""
+        self.text_objects: set[int | None] = set()
+        """The page objects of those characters whose fonts were read."""
         self._text: Any = None
         self._address: Any = None
         """Of the text, as an argument."""
         self._indices_differ = False
 
-    @cached_property
-    def rotation(self) -> int:
-        """The rotation for display, in quarter turns clockwise."""
-        return int(pdfium.FPDFPage_GetRotation(self.handle)) % 4
-
-    @cached_property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Left, bottom, right and top of the visible area, in the coordinates of the PDF page."""
+    def _find_bounds(self) -> tuple[float, float, float, float]:
         box = pdfium.FS_RECTF()
         if not pdfium.FPDF_GetPageBoundingBox(self.handle, box):
             return 0.0, 0.0, self.width, self.height
@@ -232,7 +230,7 @@ class PdfPage:
         if not self._text:
             return ""
         HANDLES.open += 1
-        self._address = convert_address(ctypes.cast(self._text, _POINTER).value)
+        self._address = convert_address(ctypes.addressof(self._text.contents))
         count = int(pdfium.FPDFText_CountChars(self._text))
         if count <= 0:
             return ""
@@ -276,7 +274,9 @@ class PdfPage:
 
     def fonts(self, characters: Sequence[int]) -> list[int | None]:
         """The font of each of these characters. Valid while the page is open."""
-        return list(map(_font_of, map(_text_object, repeat(self._address), characters)))
+        objects = list(map(_text_object, repeat(self._address), characters))
+        self.text_objects.update(objects)
+        return list(map(_font_of, objects))
 
     def marks(self, characters: Sequence[int]) -> list[int]:
         """The number of the marked content that each of these characters is in; -1 if it is in none."""

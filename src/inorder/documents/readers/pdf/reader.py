@@ -22,7 +22,7 @@ from inorder.errors import ReadError
 
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
-from .document_stats import DocumentStats, compute_stats, sample_pages
+from .document_stats import DocumentStats, compute_stats, prepare_page, sample_pages
 from .lines import is_continued, join_text
 from .page import read_page
 from .pdfium import PdfFile, open_pdf
@@ -58,7 +58,7 @@ def read(
             raise ReadError(f"there are no pages {first_page} to {last} in a PDF of {file.page_count} pages")
         sampled: dict[int, PageText] = {}
         if stats is None:
-            sampled = {number: _read_page(file, number) for number in sample_pages(file.page_count)}
+            sampled = {page.number: page for page in _read_sample(file)}
             stats = compute_stats(list(sampled.values()), read_bookmarks(file))
         document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(ocr))
         for number in range(first_page, last + 1):
@@ -92,8 +92,7 @@ def collector_paused() -> Iterator[None]:
 def collect_stats(data: bytes) -> DocumentStats:
     """The statistics of the whole document, which are needed to read a part of it."""
     with open_pdf(data) as file:
-        pages = [_read_page(file, number) for number in sample_pages(file.page_count)]
-        return compute_stats(pages, read_bookmarks(file))
+        return compute_stats(list(_read_sample(file)), read_bookmarks(file))
 
 
 def count_pages(data: bytes) -> int:
@@ -119,6 +118,14 @@ def _check_readable(document: Document) -> Document:
     if not any(page.width for page in document.pages):
         raise ReadError(f"no page of the PDF can be read: {document.warnings[0]}")
     return document
+
+
+def _read_sample(file: PdfFile) -> Iterator[PageText]:
+    """The pages from which the statistics of a document are computed."""
+    for number in sample_pages(file.page_count):
+        page = _read_page(file, number)
+        prepare_page(page)
+        yield page
 
 
 def _read_page(file: PdfFile, number: int) -> PageText:

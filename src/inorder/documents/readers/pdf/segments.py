@@ -57,6 +57,9 @@ class Segment(msgspec.Struct, gc=False):
     """If set, the text begins with what may be a heading."""
 
 
+SegmentStyle = tuple[float, str, bool, bool]
+"""Size, font, whether it is bold, and whether it is monospaced."""
+
 Row = list[Segment]
 """Segments at the same height."""
 
@@ -108,6 +111,8 @@ class PageText(msgspec.Struct, kw_only=True):
     """In draw order."""
     rows: list[Row] = []
     """Upright segments in rows, from top to bottom."""
+    letters: dict[SegmentStyle, int] | None = None
+    """How many characters there are in each style, once they were counted."""
     edge_rows: list[EdgeRow] | None = None
     """Rows near the top and the bottom, once they were looked for."""
     furniture_rows: tuple[int, int] | None = None

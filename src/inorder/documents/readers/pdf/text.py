@@ -7,7 +7,7 @@ every line with a gap: gaps that matter are below one another, and plain text ha
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress, repeat
@@ -16,6 +16,7 @@ from operator import attrgetter, sub, truediv
 from inorder.documents.readers.unicode import NO_CHARACTER
 
 from .coordinates import SegmentReader
+from .pdfium import CharacterBox
 from .segments import ASKEW, MONO_WIDTH, Extent, Segment, Span
 
 GAP_SHARE = 0.8
@@ -47,10 +48,8 @@ _NUMBER = r"[-+(\u2212$\u20ac\u00a3]*\d[\d.,]*[%)]?"
 NUMBERS = re.compile(rf"{_NUMBER}(?: {_NUMBER})+")
 """Several numbers."""
 _THOUSANDS = re.compile(r"[-+(\u2212$\u20ac\u00a3]*\d{1,3}(?: \d{3})+(?:[.,]\d+)?[%)]?")
-_START = re.Match[str].start
 
 by_span = attrgetter("span")
-_direction_of = attrgetter("direction")
 
 
 def read_segments(reader: SegmentReader) -> list[Segment]:
@@ -59,7 +58,7 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
     if not segments:
         return []
     gaps: list[Span] = []
-    directions = set(map(_direction_of, segments))
+    directions = {segment.direction for segment in segments}
     if ASKEW in directions and len(directions) > 1:
         segments = _split_askew(reader, segments)
     for direction in directions - {ASKEW}:
@@ -117,23 +116,23 @@ def _is_divided_once(text: str, lines: list[str]) -> bool:
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
     """The segments, with those that have gaps split there."""
-    spans = [segment.span for segment in segments]
-    lines = {bisect_right(spans, gap[1:]) - 1 for gap in gaps}
+    starts = [segment.span[0] for segment in segments]
+    lines = {bisect_left(starts, begin) - 1 for _, begin in gaps}
     found = [segment for line, segment in enumerate(segments) if line not in lines]
-    found += _place_pieces(reader, reader.split([segments[line] for line in lines], gaps))
+    found += _place_pieces(reader, *reader.split_with_boxes([segments[line] for line in lines], gaps))
     found.sort(key=by_span)
     for order, segment in enumerate(found):
         segment.order = order
     return found
 
 
-def _place_pieces(reader: SegmentReader, pieces: list[Segment]) -> list[Segment]:
+def _place_pieces(reader: SegmentReader, pieces: list[Segment], boxes: list[CharacterBox]) -> list[Segment]:
     """The pieces, with those read again that are above or below the line that they were split from: PDFium takes rows
-    that begin with a single character, one below the other, for one line."""
+    that begin with a single character, one below the other, for one line. `boxes` are those of their first characters.
+    """
     if reader.page.rotation:
         return pieces
-    page, top = reader.page, reader.page.bounds[3]
-    boxes = page.boxes(page.character_indices([piece.span[0] for piece in pieces]))
+    top = reader.page.bounds[3]
     is_elsewhere = [
         not piece.direction and (top - floor <= piece.top or top - ceiling >= piece.bottom)
         for piece, (_, ceiling, _, floor) in zip(pieces, boxes, strict=True)
@@ -232,7 +231,7 @@ class GapFinder:
         self._page = reader.page
         self._text = reader.text
         self._lines = lines
-        self.spans = list(map(by_span, lines))
+        self.spans = [line.span for line in lines]
         self._quarter = (reader.page.rotation + direction) % 4
         self._letter = LETTER_WIDTH * min([line.size for line in lines])
         """The usual width of a letter, for pages on which all words are far apart."""
@@ -240,6 +239,7 @@ class GapFinder:
     def find_all(self) -> list[Span]:
         """The gaps of sparse lines, of the neighbours of those that have gaps, and so on."""
         spans = self.spans
+        starts = [start for start, _ in spans]
         wave = self._find_sparse_lines()
         seen = set(wave)
         found: list[Span] = []
@@ -247,7 +247,7 @@ class GapFinder:
             gaps = self._find([spans[index] for index in wave])
             found += gaps
             telling = {
-                line for gap in gaps if gap[0] - spans[line := bisect_right(spans, gap[1:]) - 1][0] > MARKER_LENGTH_MAX
+                line for end, begin in gaps if end - starts[line := bisect_left(starts, begin) - 1] > MARKER_LENGTH_MAX
             }
             near = {line + step for line in telling for step in (-1, 1)}
             wave = sorted(index for index in near - seen if 0 <= index < len(spans))
@@ -278,17 +278,17 @@ class GapFinder:
         gaps = self.measure(self._find_wide_spaces(lines), repeat(GAP_SHARE))
         if not gaps:
             return []
-        counts = Counter([line for gap in gaps if gap[0] > lines[line := bisect_right(lines, gap[1:]) - 1][0]])
-        found = {before + 1 for before, _ in gaps}
+        starts = [start for start, _ in lines]
+        counts = Counter([line for end, begin in gaps if end > starts[line := bisect_left(starts, begin) - 1]])
+        found = {begin for _, begin in gaps}
         others: list[int] = []
         shares: list[float] = []
         for line, gap_count in counts.items():
             start, last = lines[line]
             length = (last - start) / (gap_count + 1)
             if length < CELL_CHARACTERS_MAX:
-                spaces = [
-                    space for space in map(_START, _SPACE.finditer(self._text, start, last)) if space not in found
-                ]
+                begins = _find_word_starts(self._text[start : last + 1], start)[1:]
+                spaces = [begin - 1 for begin in begins if begin not in found]
                 others += spaces
                 shares += [CELL_GAP_SHARE if length < SHORT_CHARACTERS_MAX else GAP_SHARE] * len(spaces)
         return gaps + self.measure(others, shares)

@@ -89,6 +89,8 @@ def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[
         if len(candidates) < SPARSE_NUMBERS_MIN:
             continue
         numbers = _collect_numbers(reader, candidates, is_left=is_left)
+        if len(numbers) < SPARSE_NUMBERS_MIN:
+            continue
         column = _find_column(numbers, is_left=is_left)
         if (
             column

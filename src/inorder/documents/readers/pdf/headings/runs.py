@@ -90,11 +90,12 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
     before, body_size = segments[0], body[0]
     run = Run(style_key(before, body_size), page.number, before, before.text, float("inf"))
     runs = [run]
+    size_before, bottom_before = before.size, before.bottom
     for segment in segments[1:]:
-        size, text = segment.size, segment.text
+        size, text, bottom = segment.size, segment.text, segment.bottom
         if (
-            size == before.size
-            and -0.5 * size < segment.top - before.bottom < 0.6 * size
+            size == size_before
+            and -0.5 * size < segment.top - bottom_before < 0.6 * size
             and segment.face == before.face
             and segment.is_bold == before.is_bold
             and segment.x0 < before.x1
@@ -106,9 +107,11 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
             run.line_count += 1
             if len(run.text) <= CHARACTERS_MAX:
                 run.text = f"{run.text} {text}"
-            before = segment
+            before, bottom_before = segment, bottom
             continue
-        key = style_key(segment, body_size)
+        is_alike = size == size_before and segment.face == before.face and segment.is_bold == before.is_bold
+        key = run.key if is_alike and not run.key[3] and not text.isupper() else style_key(segment, body_size)
+        size_before, bottom_before = size, bottom
         if _is_same_run(run, before, segment, key):
             if is_number_alone(run.text):
                 run.key = key
