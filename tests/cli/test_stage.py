@@ -1,9 +1,13 @@
 """`inorder stage`: what becomes of items, and what the exit code says of it."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+import inorder
+from inorder.cli import stage_runner
+from inorder.cli.stage_loader import StageJob
 from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
@@ -250,3 +254,14 @@ def test_a_source_whose_name_is_no_text_is_worked_on_like_any_other(cli: Command
     (cli.folder / folder / "0.txt").write_text("one")
     assert cli.run("stage", "jobs:count", folder).code == 0
     assert cli.output("0.txt").read_text() == "1\n"
+
+
+def test_little_free_memory_is_kept_from_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first thread has a heap of its own."""
+    calls: list[str] = []
+    monkeypatch.setattr(stage_runner, "limit_free_memory", lambda: calls.append("limit"))
+    monkeypatch.setattr(stage_runner, "run_stage", lambda *_, **__: calls.append("run"))
+    stage = inorder.Stage(name="count", plan=lambda *_: inorder.StagePlan("count", []), worker=print)
+    job = StageJob("jobs:count", [], stage)
+    stage_runner.run_job(job, inorder.StagePlan("count", []), inorder.StageOptions(data=tmp_path))
+    assert calls == ["limit", "run"]

@@ -14,6 +14,7 @@ from inorder.cli.output import info, pluralize, to_one_line
 from inorder.cli.settings import Settings
 from inorder.cli.stage_loader import StageJob
 from inorder.errors import require
+from inorder.host.memory import limit_free_memory
 from inorder.stage.contracts import Stage, StageOutcome, StagePlan
 from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
@@ -33,6 +34,7 @@ def run_job(
 ) -> StageOutcome:
     """Run a plan of a stage. `origin` replaces what the manifest records about the job. `group` has the stages of a run
     of several."""
+    limit_free_memory()
     stage, data = job.stage, Path(options.data).absolute()
     plan = msgspec.structs.replace(plan, policy=plan.policy or stage.options.policy)
     return run_stage(

@@ -2,8 +2,16 @@
 
 import os
 import sys
+from collections.abc import Callable
 
 from inorder.errors import require
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+"""Options of `mallopt`."""
+_LARGE_BYTES = 2**19
+"""Blocks of this size are not part of the heap: they are returned when they are freed. Such blocks are rare."""
+_FREE_BYTES_MAX = 2**20
+"""Free memory at the end of the heap that is kept."""
 
 
 def read_resident_bytes(pid: int | None = None) -> int:
@@ -20,11 +28,27 @@ def require_resident_memory(option: str) -> None:
     require(read_resident_bytes() > 0, f"{option} needs Linux: this system has no /proc to read resident memory from")
 
 
-def release_free_memory() -> None:
-    """Return memory that was freed to the system. The C library keeps it for the next allocation otherwise, in pieces
-    between those in use. Does nothing if it is not glibc."""
-    import ctypes
+def limit_free_memory() -> None:
+    """Let the C library keep little memory that is free, in pieces between those in use: all threads share one heap,
+    and large blocks are no part of it. To be called before a process starts threads that do much. Does nothing if it
+    is not glibc."""
+    set_option = _find_function("mallopt")
+    if set_option is not None:
+        set_option(_M_ARENA_MAX, 1)
+        set_option(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+        set_option(_M_TRIM_THRESHOLD, _FREE_BYTES_MAX)
 
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+
+def release_free_memory() -> None:
+    """Return memory that was freed to the system. The C library keeps it for the next allocation otherwise. Does
+    nothing if it is not glibc."""
+    trim = _find_function("malloc_trim")
     if trim is not None:
         trim(0)
+
+
+def _find_function(name: str) -> Callable[..., int] | None:
+    """A function of the C library; None: it does not have it."""
+    import ctypes
+
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -25,7 +25,7 @@ from .schema import DamagedIndexError
 from .terms import LENGTH_TYPE, NUMBER_TYPE
 from .word_table import TermNumbers
 
-BATCH_BYTES_MAX = 8 * 2**20
+BATCH_BYTES_MAX = 4 * 2**20
 """The terms of chunks that are inverted at once. This takes about three times as much memory."""
 SEGMENTS_MAX = 8
 """More segments are merged. A search looks up each term in each segment."""

@@ -6,7 +6,7 @@ from itertools import accumulate, repeat
 
 import numpy as np
 
-from .analysis import split_encoded_words
+from .analysis import CACHED_WORDS_MAX, split_encoded_words
 from .file_terms import FileTerms
 from .word_table import Numbers, WordTable
 
@@ -22,26 +22,27 @@ _FEW_CHARACTERS = 2000
 
 
 class _Tables(threading.local):
-    """The tables of a thread, by language."""
+    """The tables of a thread, by language; None: that of program code."""
 
     def __init__(self) -> None:
-        self.by_language: dict[str, WordTable] = {}
+        self.by_language: dict[str | None, WordTable] = {}
 
 
 _tables = _Tables()
 
 
-def _find_table(language: str) -> WordTable:
+def _find_table(language: str | None) -> WordTable:
     """The table of a language; an empty one if it is full."""
     table = _tables.by_language.get(language)
     if table is None or table.is_full:
-        _tables.by_language[language] = table = WordTable(language)
+        table = WordTable("", CACHED_WORDS_MAX) if language is None else WordTable(language)
+        _tables.by_language[language] = table
     return table
 
 
-def count_file_terms(chunks: Iterable[tuple[str, str, str]], language: str) -> FileTerms:
+def count_file_terms(chunks: Iterable[tuple[str, str, str]], language: str | None) -> FileTerms:
     """Count the terms of the chunks of a file, given as text, name and context. `language` is that of the document;
-    empty for program code."""
+    empty if it is not known, and None for program code."""
     fields = [field for text, name, context in chunks for field in (text, f"{name} {context}")]
     table = _find_table(language)
     words, owners = _number_words(table, fields)

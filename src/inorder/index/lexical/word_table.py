@@ -70,7 +70,7 @@ class WordTable(dict[bytes | str, int]):
     """Numbers the words and the terms of a language in the order in which they are first looked up. One that is full is
     to be replaced before the next file: the words in use return soon."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, words_max: int | None = None) -> None:
         super().__init__()
         cache = open_term_cache(language)
         self._derive_terms = cache.derive_terms
@@ -82,7 +82,7 @@ class WordTable(dict[bytes | str, int]):
         """For each word, where its terms begin, and at last where those of the last word end."""
         self.terms = array("i")
         """The numbers of the terms of each word, word after word."""
-        self._words_max = DOCUMENT_WORDS_MAX if language else CACHED_WORDS_MAX
+        self._words_max = DOCUMENT_WORDS_MAX if words_max is None else words_max
         self._slots = _Slots()
         self._is_present = np.zeros(0, np.bool_)
         """Space for a mark and a number per term."""

@@ -114,7 +114,7 @@ def _pack_chunk(document: ExportedDocument, doc_id: bytes, chunk: ExportedChunk,
 def _pack_terms(document: ExportedDocument, doc_id: bytes) -> tuple[bytes, int, int]:
     """The rows of `terms`, and the sums of the lengths of texts and headings. The terms of a chunk are sorted, so that
     the same document has the same rows."""
-    language = document.language if document.kind == DOCUMENT else ""
+    language = document.language if document.kind == DOCUMENT else None
     found = count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in document.chunks), language)
     names = found.vocabulary.split(" ")
     order = sorted(range(len(names)), key=names.__getitem__)
