@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 import inorder
+from inorder.documents.discovery import DocumentFile
+from inorder.documents.doctags import listing
 from inorder.documents.doctags import stage as doctags
 from inorder.documents.doctags.stage import DoctagsSettings, make
 from inorder.stage import file_stat
@@ -130,3 +132,32 @@ def test_another_version_of_a_reader_reads_its_documents_again(
     version_of: Any = DoctagsSettings.version_of
     monkeypatch.setattr(DoctagsSettings, "version_of", lambda settings, kind: f"{version_of(settings, kind)} new")
     assert documents.run().succeeded == 3
+
+
+def test_files_that_have_changed_are_kept_if_they_are_few(
+    documents: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If they are many, no longer: all files are checked."""
+    monkeypatch.setattr(listing, "_UNMATCHED_MAX", 2)
+    for name in "defgh":
+        (documents.sources / f"{name}.md").write_text(f"# Title {name}\n")
+    documents.run()
+    documents.run()
+    for changed, opened in (("ab", "ab"), ("abc", "abcdefgh"), ("c", "c")):
+        for name in changed:
+            (documents.sources / f"{name}.md").write_text(f"# Other {name} than {documents.opened}\n")
+        outcome = documents.run()
+        assert (outcome.succeeded, outcome.skipped) == (len(changed), 8 - len(changed))
+        assert documents.opened == [f"{name}.md" for name in opened]
+
+
+def test_files_of_a_comparison_are_released_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "_UNMATCHED_MAX", 2)
+    known = listing.FileListing()
+    for number in range(9):
+        known.add(DocumentFile(f"{number}", f"/{number}", 1, "unreadable"))
+    compared = listing.ListingComparison(known.encode())
+    for number in range(9):
+        compared.add(DocumentFile(f"new {number}", f"/{number}", 1, "unreadable"))
+        assert compared.is_exceeded == (number >= 2)
+        assert len(compared.list_unmatched()) == (0 if compared.is_exceeded else number + 1)

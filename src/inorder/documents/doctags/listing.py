@@ -12,6 +12,7 @@ from hashlib import blake2b
 import msgspec
 
 from inorder.documents.discovery import DocumentFile
+from inorder.stage.unchanged.receipt import hash_listing
 
 _DIGEST_BYTES = 8
 _UNKNOWN = bytes(_DIGEST_BYTES)
@@ -20,6 +21,8 @@ _NEAR = 1024
 _LOST = 64
 """After this many files in a row that were not found, the whole rest of the last listing is searched; then after twice
 as many, and so on."""
+_UNMATCHED_MAX = 20_000
+"""If more files have changed or are new, they are not kept: all files are checked then. Each takes half a kilobyte."""
 
 
 class ListingRecord(msgspec.Struct, array_like=True):
@@ -75,13 +78,13 @@ class ListingComparison:
             record = _DECODER.decode(last)
         except msgspec.DecodeError:
             record = ListingRecord(b"", [])
-        self.last = last
+        self.last_hash = hash_listing(last)
         self.listing = FileListing()
         self._unmatched: list[tuple[int, DocumentFile]] = []
         self._dropped: list[range] = []
         self.is_exceeded = False
-        """Whether there are more unmatched files than half of those of the last run. They are not kept then."""
-        self._unmatched_max = len(record.digests) // _DIGEST_BYTES // 2
+        """Whether there are many unmatched files, or more than half of those of the last run. They are not kept."""
+        self._unmatched_max = min(len(record.digests) // _DIGEST_BYTES // 2, _UNMATCHED_MAX)
         self._last = record.digests
         self._last_apart = record.apart
         self._apart_numbers = frozenset(record.apart)
@@ -127,10 +130,11 @@ class ListingComparison:
 
     def _add_unmatched(self, file: DocumentFile) -> None:
         self._lost += 1
-        if len(self._unmatched) < self._unmatched_max:
-            self._unmatched.append((self._at // _DIGEST_BYTES, file))
-        else:
+        if len(self._unmatched) == self._unmatched_max:
             self.is_exceeded = True
+            self._unmatched.clear()
+        if not self.is_exceeded:
+            self._unmatched.append((self._at // _DIGEST_BYTES, file))
 
     def _drop_until(self, offset: int) -> None:
         if offset > self._at:

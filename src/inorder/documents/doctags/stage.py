@@ -240,7 +240,9 @@ class _DocumentItems:
         """The files that may have changed since the last run; None: they are many, one of them is large or a copy, or a
         folder cannot be read."""
         compared = self._compared
-        if compared is None or compared.last != last.listing or compared.is_exceeded or not self._roots.are_read:
+        if compared is None or compared.is_exceeded or not self._roots.are_read:
+            return None
+        if compared.last_hash != hash_listing(last.listing):
             return None
         files, dropped = compared.list_unmatched(), compared.list_dropped()
         if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
