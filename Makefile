@@ -178,5 +178,5 @@ $(ADAPTERS_STAMP): pyproject.toml constraints.txt
 $(CONNECTORS_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(CONNECTORS_VENV)
 	$(CONNECTORS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[dev,duckdb,lance,qdrant,s3]' lancedb 'moto[server]' pgserver
+		--editable '.[dev,duckdb,gcs,lance,qdrant,s3,sftp]' gcp-storage-emulator lancedb 'moto[server]' pgserver
 	@touch $@

@@ -39,8 +39,8 @@ SOURCES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a listing that fails half-way has what came before",
         "sources/stores.py",
-        "            for info in call(self.filesystem.ls, folder, True):",
-        "            for info in call(lambda at: [] if at.endswith('/b') else self.filesystem.ls(at, True), folder):",
+        "            for info in call(self.list_folder, folder):",
+        "            for info in call(lambda at: [] if at.endswith('/b') else self.list_folder(at), folder):",
         f"{_RUNS}test_a_listing_that_fails_half_way_ends_the_run_and_deletes_nothing",
     ),
     Mutant(

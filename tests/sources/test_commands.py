@@ -1,6 +1,8 @@
 """Commands over DATA that was made of remote sources."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,15 @@ def test_a_committed_object_that_changes_before_an_interrupted_run_resumes_is_re
     for _ in range(2):
         assert bucket.run("doctags", "memory://bucket").code == 0
     assert b"Changed" in bucket.documents()["bucket/a.md"]
+
+
+def test_log_messages_of_packages_of_stores_are_not_shown() -> None:
+    """In a process of its own: pytest sets up logging."""
+    code = (
+        "import logging; from inorder.sources.address import parse_address;"
+        "from inorder.sources.stores import open_store;"
+        "open_store(parse_address('memory://bucket'), 1);"
+        "[logging.getLogger(name).error('SESAME') for name in ('gcsfs', 'paramiko.transport', 'azure.core')]"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stderr == ""

@@ -4,6 +4,7 @@ They are opened through fsspec. Credentials come from the environment, as each p
 address with a password is refused: addresses are written to manifests, reports and messages.
 """
 
+import logging
 import re
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ PROTOCOLS = {
     "ssh": _SFTP,
 }
 """The protocols that have an extra. Others that fsspec knows need the package that its message names."""
+_LOGGERS = ("adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "fsspec", "gcsfs", "google", "paramiko", "s3fs")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _FILE = "file"
 
@@ -96,6 +98,15 @@ def strip_file_protocol(text: str) -> str:
     return text[len(_FILE) + 3 :] if text.lower().startswith(f"{_FILE}://") else text
 
 
+def silence_packages() -> None:
+    """Keep log messages of the packages behind fsspec off the terminal, unless the program has set up logging: they are
+    not ours, may be many, and may contain what a store has answered."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
 def open_filesystem(address: StoreAddress, *, by: str) -> tuple[Any, str]:
     """The fsspec filesystem of an address, and the path of the address in it. Raises OperatorError if its package is
     not installed, or fsspec does not know the protocol. `by` is the command or the option that needs it."""
@@ -109,6 +120,7 @@ def open_filesystem(address: StoreAddress, *, by: str) -> tuple[Any, str]:
         raise OperatorError(f"{by} {address.protocol}:// needs a package: {error}") from None
     except ValueError:
         raise OperatorError(f"unknown protocol {address.protocol}://; fsspec does not have it") from None
+    silence_packages()
     options = kind._get_kwargs_from_urls(str(address))
     if needs.is_object_store:
         options["use_listings_cache"] = False

@@ -15,7 +15,13 @@ from inorder.stage.contracts import StageError
 ProblemKind = Literal["missing", "denied", "changed", "transient", "other"]
 
 _DENIED = frozenset(
-    {"NoCredentialsError", "PartialCredentialsError", "ClientAuthenticationError", "DefaultCredentialsError"}
+    {
+        "AuthenticationException",
+        "ClientAuthenticationError",
+        "DefaultCredentialsError",
+        "NoCredentialsError",
+        "PartialCredentialsError",
+    }
 )
 """Classes of errors about credentials, in the packages of several stores."""
 _TRANSIENT = frozenset(
@@ -76,7 +82,8 @@ def translate_problem(error: BaseException, address: str) -> RemoteProblem:
     detail = ", ".join([*([code] if code else []), *([f"HTTP {status}"] if status else [])])
     if status == 412 or code == "PreconditionFailed":
         return RemoteProblem("changed", address, CHANGED)
-    if code in _TRANSIENT_CODES or status in RETRYABLE_STATUSES or (not status and names & _TRANSIENT):
+    is_transient = not status and names & _TRANSIENT and not names & _DENIED
+    if code in _TRANSIENT_CODES or status in RETRYABLE_STATUSES or is_transient:
         return RemoteProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
     if code in _DENIED_CODES or status in (401, 403) or names & {*_DENIED, "PermissionError"}:
         return RemoteProblem(

@@ -8,11 +8,13 @@ shows is what the store has now.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from inorder.files.addresses import silence_packages
 from inorder.stage.sources import is_address
 
 from .address import Address, parse_address
@@ -48,20 +50,30 @@ class Store:
 
     def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
         """The object with this path, unless it ends with a slash, and every object below it, in any order."""
-        root = call(self.filesystem.info, path.rstrip("/") or path)
+        root = call(self.find, path.rstrip("/") or path)
         if root["type"] != "directory":
             yield self._describe(root)
             return
         folders = [root["name"]]
         while folders:
             folder = folders.pop()
-            for info in call(self.filesystem.ls, folder, True):
+            for info in call(self.list_folder, folder):
                 if info["name"].rstrip("/") == folder.rstrip("/"):
                     continue
                 if info["type"] == "directory":
                     folders.append(info["name"])
                 else:
                     yield self._describe(info)
+
+    def find(self, path: str) -> Mapping[str, Any]:
+        """The entry of an object or a folder."""
+        found: Mapping[str, Any] = self.filesystem.info(path)
+        return found
+
+    def list_folder(self, path: str) -> Sequence[Mapping[str, Any]]:
+        """The entries of a folder."""
+        found: Sequence[Mapping[str, Any]] = self.filesystem.ls(path, True)
+        return found
 
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
         """Read an object, or a range of it."""
@@ -70,7 +82,7 @@ class Store:
 
     def check(self, source: ObjectInfo, address: str) -> None:
         """Raises `RemoteProblem` if an object is no longer what was listed."""
-        found = self._describe(self.filesystem.info(source.path))
+        found = self._describe(self.find(source.path))
         if not is_same_version(source.fingerprint, found.fingerprint):
             raise RemoteProblem("changed", address, CHANGED)
 
@@ -96,20 +108,32 @@ class BucketStore(Store):
     has_ranges = True
 
 
-class SerialStore(Store):
-    """A store with one connection, which does one thing at a time."""
+class SftpStore(Store):
+    """A server with one connection, which does one thing at a time. A connection that was lost is opened again."""
 
     def __init__(self, protocol: str, filesystem: Any) -> None:
         super().__init__(protocol, filesystem)
         self._lock = threading.Lock()
 
+    def find(self, path: str) -> Mapping[str, Any]:
+        with self._connected():
+            return super().find(path)
+
+    def list_folder(self, path: str) -> Sequence[Mapping[str, Any]]:
+        with self._connected():
+            return super().list_folder(path)
+
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
-        with self._lock:
+        with self._connected():
             return super().read(source, start, stop)
 
-    def check(self, source: ObjectInfo, address: str) -> None:
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
         with self._lock:
-            super().check(source, address)
+            transport = self.filesystem.client.get_transport()
+            if transport is None or not transport.is_active():
+                self.filesystem._connect()
+            yield
 
 
 class HttpStore(Store):
@@ -117,7 +141,7 @@ class HttpStore(Store):
 
     def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
         """The one object."""
-        yield self._describe(call(self.filesystem.info, path))
+        yield self._describe(call(self.find, path))
 
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
         found: bytes = self.filesystem.cat_file(source.path, headers={"Accept-Encoding": "identity"})
@@ -178,7 +202,7 @@ _KINDS: dict[str, type[Store]] = {
     "az": BucketStore,
     "http": HttpStore,
     "https": HttpStore,
-    "sftp": SerialStore,
+    "sftp": SftpStore,
 }
 
 
@@ -186,7 +210,10 @@ def open_store(address: Address, connections: int) -> Store:
     """Open the store of an address. Credentials come from the environment of the protocol."""
     import fsspec
 
-    options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
+    silence_packages()
+    options: dict[str, Any] = {"skip_instance_cache": True}
+    if address.protocol != "sftp":  # which has no cache, and passes all options on to paramiko
+        options["use_listings_cache"] = False
     if address.protocol == "s3":
         one_attempt = {"total_max_attempts": 1}  # the limits count every attempt
         options["config_kwargs"] = {"max_pool_connections": connections, "retries": one_attempt}
