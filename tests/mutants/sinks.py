@@ -334,6 +334,13 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         f"{_ADDRESS}::test_an_address_is_shown_without_its_secrets",
     ),
     Mutant(
+        "the command line is recorded with its passwords",
+        "stage/manifest/rows.py",
+        "for argument in hide_passwords(sys.argv)]",
+        "for argument in sys.argv]",
+        "tests/stage/manifest/test_rows.py::test_the_row_of_a_run_has_the_command_line_without_passwords",
+    ),
+    Mutant(
         "half of a password with a slash is taken for a host and shown",
         "targets/address.py",
         "    require_quoted_password(scheme, rest)\n",

@@ -109,6 +109,26 @@ def test_the_row_of_a_run_says_what_ran_where_with_which_options(place: Place) -
     assert set(VOLATILE_FIELDS) - {"duration_s", "traceback"} <= config.keys()
 
 
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("postgresql://me:SES@AME@host/db", "postgresql://me:***@host/db"),
+        ("--to=postgresql://:SESAME@host/db", "--to=postgresql://:***@host/db"),
+        ("postgresql:///db?password=SESAME&port=1", "postgresql:///db?password=***&port=1"),
+        ("qdrant://host:6333/x?Api_Key=SESAME", "qdrant://host:6333/x?Api_Key=***"),
+        ("https://host:8080/@me/a.pdf?page=3", "https://host:8080/@me/a.pdf?page=3"),
+        ("docs/a:b@c?key=d", "docs/a:b@c?key=d"),
+    ],
+)
+def test_the_row_of_a_run_has_the_command_line_without_passwords(
+    place: Place, given: str, recorded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["inorder", "run", given])
+    inorder.run_stage(place.plan([place.item("a")]), print, place.options())
+    [config, _] = place.lines()
+    assert config["argv"] == ["inorder", "run", recorded]
+
+
 @pytest.mark.req("RUN-7")
 def test_a_further_run_adds_its_rows_to_those_before(place: Place) -> None:
     path = place.data / "manifests" / "shout.jsonl"

@@ -19,6 +19,7 @@ from inorder.errors import Failure
 from inorder.runtime.identity import qualified_name
 from inorder.sinks.base import Entry
 from inorder.stage.freshness import UNCHANGED
+from inorder.stage.manifest.command_line import hide_passwords
 from inorder.stage.options import StageOptions
 from inorder.stage.worker import StageResult, StageTask
 from inorder.version import __version__
@@ -80,7 +81,7 @@ def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict
         "started_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "pid": os.getpid(),
-        "argv": [escape_surrogates(argument) for argument in sys.argv],
+        "argv": [escape_surrogates(argument) for argument in hide_passwords(sys.argv)],
         "version": __version__,
         "options": msgspec.to_builtins(options, enc_hook=_name_option)
         | {"data": escape_surrogates(os.fspath(options.data))},
