@@ -122,6 +122,41 @@ def test_a_member_of_an_archive_elsewhere_takes_the_place_too(runs: StageRuns) -
     assert list_ids(runs) == ["docs/b.md", "more/box.zip/in/a.md", "more/box.zip/own.md"]
 
 
+OWN = b"# Its own\n\nNothing else has it.\n"
+
+
+@pytest.fixture
+def boxed(runs: StageRuns) -> StageRuns:
+    """An archive with a copy of a document of another source, and a document with a copy beside the archive."""
+    runs.write("docs/a.md", TEXT)
+    runs.write("docs/k.md", "# Kept\n")
+    runs.write("more/z.md", OWN.decode())
+    (runs.folder / "more/box.zip").write_bytes(make_zip({"in/a.md": TEXT.encode(), "own.md": OWN}))
+    runs.doctags("docs")
+    runs.doctags("more")
+    assert list_copies(runs.data) == [
+        ("more/box.zip/in/a.md", "docs/a.md"),
+        ("more/z.md", "more/box.zip/own.md"),
+    ]
+    (runs.docs / "a.md").unlink()
+    return runs
+
+
+def test_copies_of_a_document_that_becomes_a_copy_are_those_of_its_document(boxed: StageRuns) -> None:
+    boxed.write("docs/own.md", OWN.decode())
+    boxed.doctags("docs")
+    assert list_ids(boxed) == ["docs/k.md", "docs/own.md", "more/box.zip/in/a.md"]
+    assert list_copies(boxed.data) == [("more/box.zip/own.md", "docs/own.md"), ("more/z.md", "docs/own.md")]
+
+
+def test_the_content_of_a_member_that_changes_remains_in_its_copy(boxed: StageRuns) -> None:
+    changed = make_zip({"in/a.md": TEXT.encode(), "own.md": b"# Another text\n"})
+    (boxed.folder / "more/box.zip").write_bytes(changed)
+    boxed.doctags("docs")
+    assert list_ids(boxed) == ["docs/k.md", "more/box.zip/in/a.md", "more/box.zip/own.md", "more/z.md"]
+    assert list_copies(boxed.data) == []
+
+
 def test_after_an_interruption_the_new_document_is_not_taken_for_a_copy_of_itself(runs: StageRuns) -> None:
     """It was committed, and the list of copies was not written yet."""
     runs.write("docs/a.md", TEXT)

@@ -8,10 +8,10 @@ document, so that it takes its place when the document is gone.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import closing, contextmanager
 
-from inorder.documents.copies import CopyFinder, SizeFilter, list_copied_files
+from inorder.documents.copies import CopiedFile, CopyFinder, SizeFilter, list_copied_files
 from inorder.documents.discovery import DocumentFile, inspect_file
 from inorder.documents.inputs import find_file, is_there
 from inorder.stage.sources import Roots
@@ -72,20 +72,37 @@ class OtherSources:
             yield from self._list_copies()
 
     def _list_copies(self) -> Iterator[DocumentFile]:
-        self.checked.clear()
         listed = set()
-        for copy in list_copied_files(self._data):
-            if self._roots.has(copy.item_id) or not self._is_planned(copy.original):
-                continue
-            path = find_file(copy.path)
-            if os.path.islink(path) or "://" in path:
-                continue
-            self.checked.add(copy.item_id)
-            parts = copy.path.removeprefix(path).count("/")
-            outer = copy.item_id.rsplit("/", parts)[0] if parts else copy.item_id
+        for _, path, outer in self._check_copies():
             if path not in listed and os.path.isfile(path):
                 listed.add(path)
                 yield inspect_file(path, outer, os.path.dirname(path))
+
+    def _check_copies(self) -> list[tuple[CopiedFile, str, str]]:
+        """The copies below other sources that this run has to check, each with its file and the id of that.
+
+        With a member of an archive, all members are planned: documents among them may become copies, or have changed.
+        So their copies are checked, too.
+        """
+        self.checked.clear()
+        opened: set[str] = set()
+        found: list[tuple[CopiedFile, str, str]] = []
+        waiting = [copy for copy in list_copied_files(self._data) if not self._roots.has(copy.item_id)]
+        due = [copy for copy in waiting if self._is_planned(copy.original)]
+        while due:
+            for copy in due:
+                path = find_file(copy.path)
+                if os.path.islink(path) or "://" in path:
+                    continue
+                self.checked.add(copy.item_id)
+                parts = copy.path.removeprefix(path).count("/")
+                outer = copy.item_id.rsplit("/", parts)[0] if parts else copy.item_id
+                found.append((copy, path, outer))
+                opened.add(outer)
+            seen = {copy.item_id for copy in due}
+            waiting = [copy for copy in waiting if copy.item_id not in seen]
+            due = [copy for copy in waiting if _is_below(copy.original, opened) or _is_below(copy.item_id, opened)]
+        return sorted(found, key=lambda each: each[0].item_id)
 
     def _is_planned(self, original: str) -> bool:
         if self._roots.has(original):
@@ -123,3 +140,13 @@ class OtherSources:
         if self._documents is not None:
             self._documents.close()
             self._documents = None
+
+
+def _is_below(item_id: str, folders: Set[str]) -> bool:
+    """Whether an item is a member of one of these archives, or of an archive within."""
+    place = item_id.find("/")
+    while place >= 0:
+        if item_id[:place] in folders:
+            return True
+        place = item_id.find("/", place + 1)
+    return False
