@@ -8,6 +8,7 @@ cells are rectangles, and several have text. Otherwise its text stays text.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -310,28 +311,52 @@ def _count_text_rows(cells: Sequence[FilledCell]) -> int:
     return len(first) if is_aligned and (numbers >= len(first) or len(several) > 2) else 1
 
 
+class _HeaderRow(NamedTuple):
+    """What shows whether a row is a header: how many cells begin in it, and lines of text, bold ones and numbers."""
+
+    cells: int
+    lines: int
+    bold: int
+    numbers: int
+    has_spans: bool
+    end: int
+    """The end of the cells that begin in it."""
+
+
 def _mark_header(cells: list[FilledCell]) -> None:
     """Make the first rows a header if they are bold and not all others are, or if they alone have no numbers."""
-    for count in range(HEADER_ROWS_MAX, 0, -1):
-        if _is_header(cells, count):
+    by_row: defaultdict[int, list[FilledCell]] = defaultdict(list)
+    for filled in cells:
+        by_row[filled[0].row].append(filled)
+    rows = [_describe_row(by_row[row], row) for row in range(max(by_row, default=-1) + 1)]
+    for count in range(min(HEADER_ROWS_MAX, len(rows) - 1), 0, -1):
+        if _is_header(rows, count):
             for cell, _ in cells:
                 cell.is_header = cell.row < count
             return
 
 
-def _is_header(cells: list[FilledCell], count: int) -> bool:
+def _describe_row(cells: list[FilledCell], row: int) -> _HeaderRow:
+    lines = [line for _, lines in cells for line in lines]
+    return _HeaderRow(
+        len(cells),
+        len(lines),
+        sum([line.is_bold for line in lines]),
+        sum([is_numeric(line.text) for line in lines]),
+        any(cell.rows + cell.columns > 2 for cell, _ in cells),
+        max([cell.row + cell.rows for cell, _ in cells], default=row + 1),
+    )
+
+
+def _is_header(rows: list[_HeaderRow], count: int) -> bool:
     """Whether so many rows are the header. Several are one if they are bold, or if cells of the first ones span rows
     or columns. A cell of its own below them is the title of a part of the table."""
-    if any(cell.row < count < cell.row + cell.rows for cell, _ in cells):
+    first, others = rows[:count], rows[count:]
+    lines, other_lines = sum(row.lines for row in first), sum(row.lines for row in others)
+    if max(row.end for row in first) > count or not lines or not other_lines or (count > 1 and first[-1].cells == 1):
         return False
-    upper = [cell for cell, _ in cells if cell.row < count - 1]
-    first = [line for cell, lines in cells if cell.row < count for line in lines]
-    others = [line for cell, lines in cells if cell.row >= count for line in lines]
-    if not first or not others or (upper and sum(cell.row == count - 1 for cell, _ in cells) == 1):
+    if sum(row.bold for row in first) == lines and sum(row.bold for row in others) < other_lines:
+        return all(row.lines for row in first)
+    if not all(row.has_spans for row in first[:-1]) or any(row.numbers for row in first):
         return False
-    if all(line.is_bold for line in first) and not all(line.is_bold for line in others):
-        return all(any(lines for cell, lines in cells if cell.row == row) for row in range(count))
-    if any(not any(cell.rows + cell.columns > 2 for cell in upper if cell.row == row) for row in range(count - 1)):
-        return False
-    numbers = sum(is_numeric(line.text) for line in others)
-    return len(first) > 1 and not any(is_numeric(line.text) for line in first) and 2 * numbers >= len(others)
+    return lines > 1 and 2 * sum(row.numbers for row in others) >= other_lines
