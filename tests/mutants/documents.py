@@ -63,6 +63,27 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_PDF}test_pdf_tables.py::test_numbers_with_spaces_are_one_cell",
     ),
     Mutant(
+        "copies of members of an archive that is read again for another source are not checked",
+        "documents/other_sources.py",
+        "_is_below(copy.original, opened) or",
+        "",
+        "tests/documents/test_copies_elsewhere.py::test_the_content_of_a_member_that_changes_remains_in_its_copy",
+    ),
+    Mutant(
+        "the first password of an encrypted OpenDocument file is taken for the right one",
+        "documents/readers/office/odf_encryption.py",
+        "if digest(plain[:CHECKED_BYTES]).digest() !=",
+        "if b'' and digest(plain[:CHECKED_BYTES]).digest() !=",
+        "tests/documents/formats/test_encrypted.py::test_an_encrypted_opendocument_file_reads_as_the_plain_one",
+    ),
+    Mutant(
+        "stripes of a table with every other row shaded are tables of their own",
+        "documents/readers/pdf/tables/stripes.py",
+        "if run and not _is_next_stripe(run[-1], grid, segments):",
+        "if run:",
+        f"{_PDF}test_pdf_tables.py::test_a_table_with_every_other_row_shaded_is_one",
+    ),
+    Mutant(
         "a copy may be of another kind",
         "documents/copies.py",
         "[:16] + kind.encode()",
