@@ -32,7 +32,7 @@ READERS: dict[str, tuple[str, str]] = {
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
 """Module of the reader, and the package that it depends on; empty: it needs only the standard library."""
-READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 5, "html": 3, "mail": 2, "mailbox": 2, "rst": 2}
+READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 5, "html": 3, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
 _OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}

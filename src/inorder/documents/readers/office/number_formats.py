@@ -1,4 +1,4 @@
-"""Number formats of a workbook: which numbers are dates, times or percentages, and their text."""
+"""Number formats of a workbook: which numbers are dates, times, durations or percentages, and their text."""
 
 import re
 from datetime import datetime, timedelta
@@ -6,12 +6,14 @@ from typing import Literal
 
 from .package import SHORT_NAMES, Attributes, Handler
 
-FormatKind = Literal["number", "date", "percent"]
+FormatKind = Literal["number", "date", "duration", "percent"]
 
 _BUILTIN_DATES = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+_BUILTIN_DURATION = 46
 _BUILTIN_PERCENTS = frozenset((9, 10))
-_LITERAL = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]hms][^\]]*\]')
+_LITERAL = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.I)
 _DATE_LETTER = re.compile(r"[ymdhs]", re.I)
+_ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.I)
 _STYLES_MAX = 100_000
 _DAYS_MAX = 2_958_466.0
 """The year 9999."""
@@ -49,6 +51,8 @@ class NumberFormats(Handler):
     def _find_kind(self, number: int) -> FormatKind:
         if number in self._custom:
             return self._custom[number]
+        if number == _BUILTIN_DURATION:
+            return "duration"
         return "date" if number in _BUILTIN_DATES else "percent" if number in _BUILTIN_PERCENTS else "number"
 
 
@@ -60,6 +64,8 @@ def _classify(code: str) -> FormatKind:
     code = _LITERAL.sub("", code.partition(";")[0])
     if "%" in code:
         return "percent"
+    if _ELAPSED.search(code):
+        return "duration"
     return "date" if _DATE_LETTER.search(code) and "General" not in code else "number"
 
 
@@ -71,9 +77,18 @@ def format_number(raw: str, kind: FormatKind, *, is_1904: bool = False) -> str:
         return raw.strip()
     if kind == "date" and 0 <= value < _DAYS_MAX:
         return _format_date(value, is_1904=is_1904)
+    if kind == "duration" and abs(value) < _DAYS_MAX:
+        return _format_duration(value)
     if kind == "percent":
         return f"{value * 100:.10g}%"
     return f"{value:.15g}"
+
+
+def _format_duration(days: float) -> str:
+    """Hours and minutes, and seconds if there are any: more than 24 hours are not a date."""
+    minutes, seconds = divmod(round(abs(days) * 86_400), 60)
+    text = f"{minutes // 60:02}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
+    return f"-{text}" if days < 0 else text
 
 
 def _format_date(days: float, *, is_1904: bool) -> str:
