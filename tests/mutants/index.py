@@ -198,8 +198,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a grammar that crashed is tried again",
         "index/worker.py",
-        "if os.path.exists(marker):",
-        "if False:",
+        "os.O_CREAT | os.O_EXCL | os.O_WRONLY",
+        "os.O_CREAT | os.O_WRONLY",
         f"{_RULES}test_a_parse_that_did_not_end_makes_the_next_attempt_go_without_a_grammar",
     ),
     Mutant(

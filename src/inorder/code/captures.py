@@ -73,9 +73,13 @@ def collect_captures(matches: Matches, grammar: Grammar, source: Source) -> Capt
     by_name: dict[int, tuple[int, Definition]] = {}
     spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}, "doc": {}}
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
+    targets = {pattern: (role, spans.get(role)) for pattern, role in roles.items()}
     for pattern, nodes in matches:
-        role = roles.get(pattern) or roles.setdefault(pattern, _find_role(nodes))
-        ends = spans.get(role)
+        target = targets.get(pattern)
+        if target is None:
+            roles[pattern] = role = _find_role(nodes)
+            target = targets[pattern] = role, spans.get(role)
+        role, ends = target
         if ends is not None:
             node = nodes[role][0]
             ends[node.start_byte] = node.end_byte

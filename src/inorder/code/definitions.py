@@ -1,7 +1,7 @@
 """Nested definitions: the qualified name, the documentation, the lines and the signature of each."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from .captures import Captures, Definition, Span
@@ -74,9 +74,9 @@ def _set_names_and_lines(definition: Definition, parent: Definition | None, sour
         definition.depth = parent.depth + 1
     definition.parent = parent
     definition.qualified_name = f"{parent.qualified_name}.{name}" if parent else name
-    start, end = definition.start, definition.end
-    definition.line = line = source.line_of(start)
-    definition.last_line = source.line_of(end - 1) if end > start else line
+    start, end, starts, count = definition.start, definition.end, source.starts, source.line_count
+    definition.line = line = bisect_right(starts, start, 0, count)
+    definition.last_line = bisect_right(starts, end - 1, line, count) if end > start else line
 
 
 def _clean_name(name: str) -> str:
@@ -91,15 +91,20 @@ class _LeadingLines:
         self._spans = sorted(
             [(*span, True) for span in captures.comments] + [(*span, False) for span in captures.attached]
         )
+        self._next = 0
+        """The first span that does not begin before the latest definition."""
 
     def assign(self, definition: Definition) -> None:
-        """Set the leading line of the definition, and its documentation if there are comments above it."""
-        source = self._source
+        """Set the leading line of the definition, and its documentation if there are comments above it. To be called
+        with definitions in the order of the file."""
+        source, spans = self._source, self._spans
         line = definition.line
         comments = []
-        at = bisect_left(self._spans, (definition.start,)) - 1
+        while self._next < len(spans) and spans[self._next][0] < definition.start:
+            self._next += 1
+        at = self._next - 1
         while at >= 0:
-            start, end, is_comment = self._spans[at]
+            start, end, is_comment = spans[at]
             if line < 2 or end <= source.starts[line - 2] or source.data[end : source.starts[line - 1]].strip():
                 break
             first = source.line_of(start)
@@ -128,19 +133,28 @@ def _extract_string_text(string: str) -> str:
 
 def build_signatures(captures: Captures, source: Source) -> list[str]:
     """The signature of each definition: all that precedes its body, in one line, without comments."""
-    return [_build_signature(definition, captures.comments, source) for definition in captures.definitions]
+    comments = captures.comments
+    signatures = []
+    at = 0
+    for definition in captures.definitions:
+        while at < len(comments) and comments[at][0] < definition.start:
+            at += 1
+        signatures.append(_build_signature(definition, comments, at, source))
+    return signatures
 
 
-def _build_signature(definition: Definition, comments: Sequence[Span], source: Source) -> str:
+def _build_signature(definition: Definition, comments: Sequence[Span], at: int, source: Source) -> str:
+    """The signature of a definition. `at` is the position of the first comment after its start."""
     start, end = definition.start, definition.body
     if end <= start:
         is_short = definition.last_line - definition.line < _SIGNATURE_LINES_MAX
         end = definition.end if is_short else min(definition.end, source.starts[definition.line])
     end = min(end, start + 4 * SIGNATURE_CHARACTERS_MAX)
     head = ""
-    for comment, comment_end in comments[bisect_left(comments, (start, 0)) : bisect_left(comments, (end, 0))]:
-        head += source.text(start, comment)
-        start = comment_end
+    while at < len(comments) and comments[at][0] < end:
+        head += source.text(start, comments[at][0])
+        start = comments[at][1]
+        at += 1
     head += source.text(start, end)
     return " ".join(head.split())[:SIGNATURE_CHARACTERS_MAX].rstrip(" {:;,")
 

@@ -85,6 +85,7 @@ def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
 def _locate_calls(captures: Captures, source: Source) -> tuple[CallSite, ...]:
     """The calls in order, each with the innermost definition that encloses it."""
     definitions = [definition for definition in captures.definitions if definition.has_chunk]
+    openings = [*(definition.start for definition in definitions), len(source.data) + 1]
     starts, text, ascii_text = source.starts, source.text, source.ascii_text
     calls = []
     stack: list[Definition] = []
@@ -93,8 +94,8 @@ def _locate_calls(captures: Captures, source: Source) -> tuple[CallSite, ...]:
     for start, end in captures.calls:
         while starts[line] <= start:
             line += 1
-        while upcoming < len(definitions) and definitions[upcoming].start <= start:
-            _pop_ended(stack, definitions[upcoming].start)
+        while openings[upcoming] <= start:
+            _pop_ended(stack, openings[upcoming])
             stack.append(definitions[upcoming])
             upcoming += 1
             caller_end = 0
@@ -123,7 +124,13 @@ def _build_chunk(group: PieceGroup, source: Source, signature_of: dict[Definitio
 
 def _describe(group: PieceGroup, signature_of: dict[Definition, str]) -> tuple[str, str, str, str, str]:
     """Kind, name, qualified name, signature and documentation of the chunk that consists of these pieces."""
-    largest = group[0] if len(group) == 1 else max(group, key=lambda piece: piece.line_count)
+    if len(group) == 1:
+        [(first, _, owner, _)] = group
+        if owner is None:
+            return "lines", "", "", "", ""
+        doc = owner.doc if first <= owner.line else ""
+        return owner.kind, owner.name, owner.qualified_name, signature_of[owner], doc
+    largest = max(group, key=lambda piece: piece.line_count)
     defined = [piece.owner for piece in group if piece.owner is not None and piece.owner is not piece.parent]
     owner = largest.owner
     if len(defined) == 1 and largest.line_count < SMALL_LINES:

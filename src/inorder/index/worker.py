@@ -159,9 +159,10 @@ def _parse(path: str, data: bytes, marker: str) -> Any:
     an earlier attempt crashed or timed out in the grammar: then the file is split by lines instead."""
     from inorder.code.parse import parse, parse_lines
 
-    if os.path.exists(marker):
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+    except FileExistsError:
         return parse_lines(path, data, "its grammar crashed or took too long: cut by lines")
-    os.close(os.open(marker, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
     parsed = parse(path, data)
     os.unlink(marker)
     return parsed

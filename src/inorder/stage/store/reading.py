@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inorder.stage.contracts import StageError
@@ -24,7 +23,8 @@ def read_content(source: Input) -> bytes:
     if isinstance(source, AddressedInput):
         return source.read() if source.content is None else source.content
     if not isinstance(source, StoredInput):
-        return Path(source).read_bytes()
+        with open(source, "rb", buffering=0) as file:
+            return file.read()
     if source.content is not None:
         return source.content
     from .database import open_store  # a worker that reads only files needs no database
