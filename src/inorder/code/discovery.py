@@ -73,7 +73,7 @@ def _walk(roots: Roots, root: str, prefix: str, is_known: Callable[[str, str], b
         root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason
     ):
         name = f"{prefix}/{below}" if below else prefix
-        if reason.startswith(UNREADABLE_FOLDER):
+        if reason and reason.startswith(UNREADABLE_FOLDER):
             roots.add_unreadable(quote_id(name))
         if is_known(quote_id(name), path):
             continue

@@ -59,9 +59,12 @@ def discover(roots: Roots) -> Iterator[DocumentFile]:
 def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[DocumentFile]:
     for path, relative, problem in walk(root, (IGNORE_FILE,)):
         name = f"{prefix}/{relative}" if relative else prefix
+        if not problem:
+            yield inspect_file(path, name, root)
+            continue
         if problem.startswith(UNREADABLE_FOLDER):
             roots.add_unreadable(quote_id(name))
-        yield DocumentFile(quote_id(name), path, 0, problem) if problem else inspect_file(path, name, root)
+        yield DocumentFile(quote_id(name), path, 0, problem)
 
 
 def inspect_file(path: str, item_id: str, root: str) -> DocumentFile:

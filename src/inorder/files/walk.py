@@ -70,12 +70,14 @@ def walk(
             continue
         rules = (*folder.rules, *_read_rules(folder, ignore_files))
         folders = []
+        start = os.path.join(folder.path, "")
         for entry in entries:
-            relative = f"{folder.relative}{entry.name}"
-            is_hidden = entry.name.startswith(".") or entry.name in excluded_names
-            if is_hidden or is_ignored(rules, f"{relative}/" if entry.is_folder else relative):
+            name = entry.name
+            if name.startswith(".") or name in excluded_names:
                 continue
-            path = os.path.join(folder.path, entry.name)
+            path, relative = f"{start}{name}", f"{folder.relative}{name}"
+            if rules and is_ignored(rules, f"{relative}/" if entry.is_folder else relative):
+                continue
             if entry.is_folder:
                 folders.append(_Folder(path, f"{relative}/", rules))
             else:
@@ -120,10 +122,10 @@ def walk_folders(
 def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[IgnoreRules]:
     for name in names:
         try:
-            lines = Path(folder.path, name).read_text("utf-8", "surrogateescape").splitlines()
+            text = Path(folder.path, name).read_text("utf-8", "surrogateescape")
         except OSError:
             continue
-        yield IgnoreRules(folder.relative, pathspec.GitIgnoreSpec.from_lines(lines))
+        yield parse_rules(folder.relative, text)
 
 
 def parse_rules(folder: str, text: str) -> IgnoreRules:

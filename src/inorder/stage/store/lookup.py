@@ -54,9 +54,10 @@ class BlockLookup(Generic[Row]):
 
     def get(self, item_id: Key) -> Row | None:
         """Return the row with an id, which is valid Unicode if it is text; None: there is none."""
-        block = next((block for block in self._blocks if block.has(item_id)), None)
-        if block is None:
-            block = self._read_block(item_id)
+        blocks = self._blocks
+        block = blocks[0] if blocks else None
+        if block is None or not block.has(item_id):
+            block = next((block for block in blocks if block.has(item_id)), None) or self._read_block(item_id)
         row = block.rows.get(item_id)
         if row is None:
             return None
