@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from inorder.engines.process.idle import IdleProcesses
+from inorder.engines.process.worker_process import ProcessLimits
 from tests.support.misbehaviour import GUARD_S, is_running, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux")]
@@ -52,6 +55,16 @@ def test_copies_end_with_their_parent() -> None:
     program.kill()
     program.communicate(timeout=GUARD_S)
     assert wait_until(lambda: not any(map(is_running, copies)))
+
+
+def test_without_information_about_threads_nothing_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> list[str]:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr("inorder.engines.process.spawner.os.listdir", refuse)
+    with closing(IdleProcesses()) as idle:
+        idle.copy(ProcessLimits())
+        assert idle._processes == []
 
 
 def test_a_process_with_another_thread_is_not_copied() -> None:

@@ -39,8 +39,8 @@ class IdleProcesses:
         from .spawner import can_copy
         from .worker_process import WorkerProcess
 
-        if can_copy():
-            with suppress(OSError):
+        with suppress(OSError):  # an engine that gets no process here starts one
+            if can_copy():
                 self.add(WorkerProcess(None, limits, self._processes))
 
     def _load_copy(self, function_pickle: bytes, limits: "ProcessLimits") -> bool:
