@@ -5,7 +5,7 @@ from inorder.documents.model import Cell, Table
 
 def count_header_rows(table: Table) -> int:
     """How many rows at the top consist of headers only. Those are column headers; all other headers are row headers."""
-    first_plain = min((cell.row for cell in table.cells if not cell.is_header and cell.text.strip()), default=None)
+    first_plain = min([cell.row for cell in table.cells if not cell.is_header and cell.text.strip()], default=None)
     if first_plain is None:
         return max((cell.row + cell.rows for cell in table.cells), default=0)
     return first_plain

@@ -156,7 +156,8 @@ class _Writer:
         place = place_of(block, self.sizes) if self.sizes else None
         if place is None:
             return []
-        return [schema.Provenance(place[0], schema.BoundingBox(*place[1:]), (0, length))]
+        page, left, top, right, bottom = place
+        return [schema.Provenance(page, schema.BoundingBox(left, top, right, bottom), (0, length))]
 
 
 _ADD: dict[type, Callable[[_Writer, Any], schema.Ref]] = {

@@ -113,11 +113,9 @@ def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]
         if len(row) > 1 or row[0].order in kept
     ]
     found += [[segment] for segment in segments if segment.table is not None]
-    return sorted(filter(None, found), key=_top_of)
-
-
-def _top_of(row: Row) -> float:
-    return row[0].top if len(row) == 1 else min([segment.top for segment in row])
+    found = [row for row in found if row]
+    tops = [row[0].top if len(row) == 1 else min([segment.top for segment in row]) for row in found]
+    return [row for _, _, row in sorted(zip(tops, range(len(tops)), found, strict=True))]
 
 
 def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:

@@ -287,8 +287,9 @@ class GapFinder:
             start, last = lines[line]
             length = (last - start) / (gap_count + 1)
             if length < CELL_CHARACTERS_MAX:
-                begins = _find_word_starts(self._text[start : last + 1], start)[1:]
-                spaces = [begin - 1 for begin in begins if begin not in found]
+                spaces = [
+                    space for space in _find_spaces(self._text[start : last + 1], start) if space + 1 not in found
+                ]
                 others += spaces
                 shares += [CELL_GAP_SHARE if length < SHORT_CHARACTERS_MAX else GAP_SHARE] * len(spaces)
         return gaps + self.measure(others, shares)
@@ -315,7 +316,10 @@ class GapFinder:
         """Spaces after which the next word begins later than characters of usual width explain."""
         starts: list[int] = []
         for start, last in lines:
-            starts += _find_word_starts(self._text[start : last + 1], start)
+            begin = start
+            for word in self._text[start : last + 1].split(" "):
+                starts.append(begin)
+                begin += len(word) + 1
         low = self._page.lows(self._page.character_indices(starts), self._quarter)
         steps = list(map(sub, low[1:], low))
         letters = list(map(sub, starts[1:], starts))
@@ -329,5 +333,7 @@ class GapFinder:
         ]
 
 
-def _find_word_starts(line: str, start: int) -> list[int]:
-    return [start, *[start := start + len(word) + 1 for word in line.split(" ")[:-1]]]
+def _find_spaces(line: str, start: int) -> list[int]:
+    """The positions of the spaces of a line that begins at a position."""
+    place = start - 1
+    return [place := place + len(word) + 1 for word in line.split(" ")[:-1]]

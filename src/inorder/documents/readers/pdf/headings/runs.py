@@ -109,15 +109,16 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
                 run.text = f"{run.text} {text}"
             before, bottom_before = segment, bottom
             continue
+        is_far_beside = -1 < bottom - bottom_before < 1 and segment.x0 - before.x1 >= 3 * size
         is_alike = size == size_before and segment.face == before.face and segment.is_bold == before.is_bold
         key = run.key if is_alike and not run.key[3] and not text.isupper() else style_key(segment, body_size)
         size_before, bottom_before = size, bottom
-        if _is_same_run(run, before, segment, key):
+        if not is_far_beside and _is_same_run(run, before, segment, key):
             if is_number_alone(run.text):
                 run.key = key
             run.append(text)
         else:
-            run.gap_after = gap = _measure_gap(before, segment)
+            run.gap_after = gap = float("inf") if is_far_beside else _measure_gap(before, segment)
             run = Run(key, page.number, segment, text, gap)
             runs.append(run)
         before = segment

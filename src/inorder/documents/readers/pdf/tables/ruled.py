@@ -45,7 +45,7 @@ def insert_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) 
         inside, outside = grid.partition(segments)
         table = grid.table(inside, page)
         if table is not None:
-            order = min(segment.order for _, segment in inside)
+            order = min([segment.order for _, segment in inside])
             tables.append(Segment("", *grid.box, 1.0, order=order, table=table))
             segments = outside
     return segments + tables
@@ -183,7 +183,8 @@ class RuledGrid:
 
     def table(self, inside: list[PlacedSegment], page: int) -> Table | None:
         """The table of the segments inside the grid; None if they do not form a table."""
-        if len(inside) < TEXTS_MIN or sum(self._is_crossing_rule(segment) for _, segment in inside) > 0.1 * len(inside):
+        crossing = sum([self._is_crossing_rule(segment) for _, segment in inside])
+        if len(inside) < TEXTS_MIN or crossing > 0.1 * len(inside):
             return None
         areas, roots = self._find_areas()
         texts: defaultdict[int, list[Segment]] = defaultdict(list)
@@ -197,7 +198,7 @@ class RuledGrid:
         found = [cell for cell in placed if cell is not None]
         cells = split_rows(found)
         _mark_header(cells)
-        rows = max(cell.row + cell.rows for cell, _ in cells)
+        rows = max([cell.row + cell.rows for cell, _ in cells])
         return Table(rows=rows, columns=self.columns, cells=[cell for cell, _ in cells], page=page, box=self.box)
 
     def _find_areas(self) -> tuple[dict[int, list[tuple[int, int]]], Sequence[int]]:
@@ -262,7 +263,7 @@ def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> FilledCe
 
 def split_rows(cells: list[FilledCell]) -> list[FilledCell]:
     """Split rows of a grid that are several rows of text: every cell has as many lines, at the same heights."""
-    if all(len(lines) < 2 for _, lines in cells):
+    if max([len(lines) for _, lines in cells], default=0) < 2:
         return cells
     by_row: defaultdict[int, list[FilledCell]] = defaultdict(list)
     for filled in cells:
