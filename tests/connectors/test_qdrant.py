@@ -11,6 +11,8 @@ from inorder.sinks.base import Position
 from inorder.targets.base import TargetLayout
 from inorder.testing import SINK_RULES
 from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, replace_and_remove, write
+from tests.support.command_line import clean_environment
+from tests.support.in_process import run_in_process
 
 qdrant: Any = pytest.importorskip("qdrant_client", reason="make test-connectors installs it")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -166,3 +168,13 @@ def test_collections_that_do_not_fit_are_one_line_and_stay_as_they_are(
 def test_a_server_that_cannot_be_reached_is_one_line() -> None:
     with pytest.raises(inorder.InfrastructureError, match=r"qdrant://127\.0\.0\.1:1/name cannot be opened: .*refused"):
         open_target("qdrant://127.0.0.1:1/name")
+
+
+def test_a_run_to_a_server_that_cannot_be_reached_ends_before_it_begins(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Lamps")
+    arguments = ["run", "docs", "--data", "data", "--quiet", "--to", "qdrant://127.0.0.1:1/name"]
+    code, _, err = run_in_process(arguments, tmp_path, clean_environment())
+    assert (code, err.count("\n")) == (1, 1)
+    assert "qdrant://127.0.0.1:1/name cannot be opened" in err
+    assert not (tmp_path / "data").exists()

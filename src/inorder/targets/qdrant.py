@@ -57,8 +57,9 @@ def open_target(address: str, options: TargetOptions) -> "QdrantTarget":
 
 
 def check_address(address: str) -> None:
-    """Raise OperatorError for an address that cannot be one, or if the package is not installed."""
-    open_target(address, TargetOptions())
+    """Raise OperatorError for an address that cannot be one, if the package is not installed, or if the server does not
+    let us in; InfrastructureError if it does not answer."""
+    open_target(address, TargetOptions()).check_server()
 
 
 class QdrantTarget:
@@ -98,6 +99,14 @@ class QdrantTarget:
                 for name in (self._documents, self._chunks):
                     self._client.delete_collection(name)
             self._state = self._prepare(layout)
+
+    def check_server(self) -> None:
+        """Ask a server for something, and close the connection."""
+        if not self._is_local:
+            with self._translate("cannot be opened"):
+                self._client = self._connect()
+                self._client.collection_exists(self._chunks)
+            self.close()
 
     def read_position(self) -> Position:
         """The position of the last write."""
