@@ -7,6 +7,8 @@ import msgspec
 import pytest
 
 from inorder.sinks import packed_lines
+from inorder.sinks.manifest import ManifestSink
+from inorder.stage.manifest import repeated
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import read_line_at, read_lines
 from inorder.stage.unchanged import spliced_manifest
@@ -49,6 +51,29 @@ def test_a_run_without_changes_writes_one_line_and_has_a_row_per_item(pipeline: 
         )
         assert len(line["pieces"]) == 1
     assert pipeline.list_runs()[1:] == [rows] * 4
+
+
+def test_rows_that_are_repeated_are_read_a_few_at_a_time(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are as many as all items, and one piece."""
+    pipeline.run()
+    sizes: list[int] = []
+    read_text = ManifestSink.read_text
+
+    def note(sink: ManifestSink, offset: int, size: int) -> bytes:
+        sizes.append(size)
+        return read_text(sink, offset, size)
+
+    monkeypatch.setattr(ManifestSink, "read_text", note)
+    for module in (repeated, spliced_manifest):
+        monkeypatch.setattr(module, "_BLOCK_BYTES", 1000)
+    pipeline.run()
+    assert sizes == [], "nothing needs to be known of rows that all are repeated"
+    for name in ("101", "139"):
+        (pipeline.place.sources / name).unlink()
+    for _ in range(3):
+        pipeline.run()
+    assert max(sizes) <= 1000
+    assert [row["seq"] for row in decode(pipeline.list_runs()[-1])] == list(range(len(NAMES) - 2))
 
 
 def test_rows_that_lie_apart_after_changes_are_named_in_order(pipeline: Pipeline) -> None:

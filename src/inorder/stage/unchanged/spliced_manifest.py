@@ -13,6 +13,7 @@ from inorder.errors import IntegrityError
 from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.stage.manifest.repeated import (
+    ReadAt,
     RepeatedRows,
     RowRange,
     decode_repeated,
@@ -42,10 +43,10 @@ def read_last_rows(manifest: ManifestSink, receipt: Receipt) -> Iterator[RowRang
     for text in manifest.read_blocks(receipt.rows[0], receipt.rows[1]):
         start = _measure_rows(text, 1) if offset == receipt.rows[0] else 0
         for piece in _find_pieces(text[start:] if start else text, offset + start):
-            if left > piece.count:
+            if left >= piece.count:
                 yield piece
             elif left > 0:
-                yield RowRange(piece.offset, _measure_rows(manifest.read_text(piece.offset, piece.size), left), left)
+                yield RowRange(piece.offset, _measure_first(piece, left, manifest.read_text), left)
             left -= piece.count
         offset += len(text)
 
@@ -80,6 +81,17 @@ def _measure_rows(text: bytes, count: int) -> int:
     for _ in range(count):
         end = text.index(b"\n", end) + 1
     return end
+
+
+def _measure_first(piece: RowRange, count: int, read_at: ReadAt) -> int:
+    """The length of the first rows of a piece, with their newlines."""
+    for at in range(piece.offset, piece.end, _BLOCK_BYTES):
+        text = read_at(at, min(_BLOCK_BYTES, piece.end - at))
+        found = text.count(b"\n")
+        if found >= count:
+            return at + _measure_rows(text, count) - piece.offset
+        count -= found
+    raise IntegrityError(f"there are no {piece.count} rows at byte {piece.offset} of the manifest")
 
 
 def read_last_ids(manifest: ManifestSink, receipt: Receipt) -> Iterator[str]:
