@@ -1,8 +1,10 @@
 """The resident memory of processes, as Linux reports it in `/proc`, and what the allocator of this one holds of it."""
 
+import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from inorder.errors import require
 
@@ -26,6 +28,19 @@ def read_resident_bytes(pid: int | None = None) -> int:
 def require_resident_memory(option: str) -> None:
     """Raise OperatorError if this system does not say how much memory a process uses."""
     require(read_resident_bytes() > 0, f"{option} needs Linux: this system has no /proc to read resident memory from")
+
+
+@contextmanager
+def pause_collector() -> Iterator[None]:
+    """Pause the collector of reference cycles, for code that makes many objects and no cycles: it would visit all of
+    them several times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def limit_free_memory() -> None:

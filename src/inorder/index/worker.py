@@ -1,15 +1,13 @@
 """The worker of stage `index`: from one file to the rows that it owns."""
 
-import gc
 import hashlib
 import os
 import re
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from inorder.documents.chunk.storage import read_chunks
+from inorder.host.memory import pause_collector
 from inorder.runtime.identity import hash_strings
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.context import StageContext
@@ -40,7 +38,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
         return known
     if isinstance(item.inputs.get("source"), RemoteInput) and (reason := _find_reason_to_skip(item)):
         return {"removed": True, "note": reason}
-    with _pause_collector():
+    with pause_collector():
         rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
         calls_count = len(rows.calls)
         context.deliver(encode_rows(rows))
@@ -53,18 +51,6 @@ def work(item: WorkItem, context: StageContext) -> Any:
         "symbols": len(rows.symbols),
         "calls": calls_count,
     }
-
-
-@contextmanager
-def _pause_collector() -> Iterator[None]:
-    """Create no work for the garbage collector: there are many objects, and no cycles among them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def predict_outcome(item: WorkItem) -> Skip | StageError | None:

@@ -42,7 +42,7 @@ def copy_process(process: BaseProcess) -> None:
 
 
 def can_copy() -> bool:
-    """Whether this process can be copied: another thread could hold a lock, which nobody would release in the copy."""
+    """Whether this process can be copied: a lock that another thread holds would never be released in the copy."""
     return (
         sys.platform == "linux"
         and threading.current_thread() is threading.main_thread()

@@ -9,9 +9,8 @@ called once, its result is passed to `read` for every part, and `merge` joins th
 A page without text gives a warning. It is an error only if no page can be read.
 """
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +18,7 @@ import msgspec
 from inorder.documents.model import AnyBlock, Document, Furniture, Page, Paragraph, Table
 from inorder.documents.readers.registry import reader_version
 from inorder.errors import ReadError
+from inorder.host.memory import pause_collector
 
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
@@ -52,7 +52,7 @@ def read(
     With `ocr`, the text of pages without a text layer is recognized. `on_page` is called before each page is read, with
     its number and that of the last one.
     """
-    with open_pdf(data) as file, nullcontext() if ocr else collector_paused():
+    with open_pdf(data) as file, nullcontext() if ocr else pause_collector():
         last = file.page_count if last_page is None else min(last_page, file.page_count)
         if not 1 <= first_page <= last:
             raise ReadError(f"there are no pages {first_page} to {last} in a PDF of {file.page_count} pages")
@@ -72,21 +72,6 @@ def read(
             _append_blocks(document.blocks, recognized.blocks if recognized else build_blocks(page, stats))
         is_whole = len(document.pages) == file.page_count
     return _check_readable(document) if is_whole else document
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the collector of reference cycles.
-
-    A page makes thousands of small objects and no cycle, and the collector would visit them several times per page.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def collect_stats(data: bytes) -> DocumentStats:

@@ -350,8 +350,8 @@ def _describe_row(cells: list[FilledCell], row: int) -> _HeaderRow:
 
 
 def _is_header(rows: list[_HeaderRow], count: int) -> bool:
-    """Whether so many rows are the header. Several are one if they are bold, or if cells of the first ones span rows
-    or columns. A cell of its own below them is the title of a part of the table."""
+    """Whether the header has this number of rows. Several are one if they are bold, or if cells of the first ones span
+    rows or columns. A cell of its own below them is the title of a part of the table."""
     first, others = rows[:count], rows[count:]
     lines, other_lines = sum(row.lines for row in first), sum(row.lines for row in others)
     if max(row.end for row in first) > count or not lines or not other_lines or (count > 1 and first[-1].cells == 1):
