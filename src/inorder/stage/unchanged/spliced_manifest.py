@@ -5,7 +5,8 @@ Between the rows of these, the rows of all other items are repeated. If they are
 its seq.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 
 import msgspec
 
@@ -13,7 +14,6 @@ from inorder.errors import IntegrityError
 from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.stage.manifest.repeated import (
-    ReadAt,
     RepeatedRows,
     RowRange,
     decode_repeated,
@@ -46,7 +46,7 @@ def read_last_rows(manifest: ManifestSink, receipt: Receipt) -> Iterator[RowRang
             if left >= piece.count:
                 yield piece
             elif left > 0:
-                yield RowRange(piece.offset, _measure_first(piece, left, manifest.read_text), left)
+                yield RowRange(piece.offset, _measure_first(piece, left, partial(_read_block, manifest)), left)
             left -= piece.count
         offset += len(text)
 
@@ -83,15 +83,20 @@ def _measure_rows(text: bytes, count: int) -> int:
     return end
 
 
-def _measure_first(piece: RowRange, count: int, read_at: ReadAt) -> int:
-    """The length of the first rows of a piece, with their newlines."""
-    for at in range(piece.offset, piece.end, _BLOCK_BYTES):
-        text = read_at(at, min(_BLOCK_BYTES, piece.end - at))
+def _measure_first(piece: RowRange, count: int, read: Callable[[int, int], bytes]) -> int:
+    """The length of the first rows of a piece, with their newlines. `read` returns text from an offset on, no more than
+    up to another one."""
+    at = piece.offset
+    while text := read(at, piece.end):
         found = text.count(b"\n")
         if found >= count:
             return at + _measure_rows(text, count) - piece.offset
-        count -= found
+        at, count = at + len(text), count - found
     raise IntegrityError(f"there are no {piece.count} rows at byte {piece.offset} of the manifest")
+
+
+def _read_block(manifest: ManifestSink, offset: int, end: int) -> bytes:
+    return manifest.read_text(offset, min(_BLOCK_BYTES, end - offset))
 
 
 def read_last_ids(manifest: ManifestSink, receipt: Receipt) -> Iterator[str]:
@@ -106,7 +111,7 @@ class _RowCursor:
 
     def __init__(self, manifest: ManifestSink, receipt: Receipt) -> None:
         self._pieces = read_last_rows(manifest, receipt)
-        self._read_at = manifest.read_text
+        self._manifest = manifest
         self._rest: RowRange | None = None
         """The rows of a piece that were not taken yet."""
         self._block = (0, b"")
@@ -118,26 +123,14 @@ class _RowCursor:
         if found.count <= count:
             self._rest = None
             return found
-        size = self._measure(found, count)
+        size = _measure_first(found, count, self._read)
         self._rest = RowRange(found.offset + size, found.size - size, found.count - count)
         return RowRange(found.offset, size, count)
-
-    def _measure(self, piece: RowRange, count: int) -> int:
-        """The length of the first rows of a piece."""
-        at = piece.offset
-        while True:
-            text = self._read(at, piece.end)
-            found = text.count(b"\n")
-            if found >= count:
-                return at + _measure_rows(text, count) - piece.offset
-            if not text:
-                raise IntegrityError(f"there are no {piece.count} rows at byte {piece.offset} of the manifest")
-            at, count = at + len(text), count - found
 
     def _read(self, offset: int, end: int) -> bytes:
         start, block = self._block
         if not start <= offset < start + len(block):
-            start, block = self._block = offset, self._read_at(offset, min(_BLOCK_BYTES, end - offset))
+            start, block = self._block = offset, _read_block(self._manifest, offset, end)
         return block[offset - start : end - start]
 
 
