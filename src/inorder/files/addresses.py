@@ -71,7 +71,11 @@ def parse_address(text: str) -> StoreAddress | None:
     if match is None or match[1].lower() == _FILE:
         return None
     protocol, rest = match[1].lower(), match[2].rstrip("/")
-    require_quoted_password(protocol, rest)
+    if has_split_password(rest):
+        raise OperatorError(
+            f"the {protocol}:// address seems to have a password; pass credentials through the environment of the "
+            "protocol, and behind the host write @ as %40"
+        )
     user, at, _ = rest.partition("/")[0].rpartition("@")
     if at and ":" in user:
         raise OperatorError(
@@ -80,17 +84,13 @@ def parse_address(text: str) -> StoreAddress | None:
     return StoreAddress(protocol, rest)
 
 
-def require_quoted_password(scheme: str, rest: str) -> None:
-    """Raise OperatorError if what follows the scheme seems to have a password with a slash, a question mark or a number
-    sign: its second half would be taken for a path, and be written and shown."""
+def has_split_password(rest: str) -> bool:
+    """Whether what follows the scheme seems to have a password with a slash, a question mark or a number sign: its
+    second half would be taken for a path, and be written and shown."""
     head = re.split(r"[/?#]", rest, maxsplit=1)[0]
     user, at, _ = head.rpartition("@")
     has_host = not at and (head.startswith("arn:") or re.fullmatch(r".*:\d*|\[.*\]", head) is not None)
-    if "@" in rest[len(head) :] and ":" in (user if at else head) and not has_host:
-        raise OperatorError(
-            f"the {scheme}:// address cannot be read: in a password write / as %2F, ? as %3F, # as %23 and @ as %40, "
-            "and behind the host write @ as %40"
-        )
+    return "@" in rest[len(head) :] and ":" in (user if at else head) and not has_host
 
 
 def strip_file_protocol(text: str) -> str:

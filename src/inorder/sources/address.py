@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from inorder.errors import OperatorError, require
-from inorder.files.addresses import StoreAddress, require_quoted_password
+from inorder.files.addresses import StoreAddress, has_split_password
 from inorder.files.optional_deps import require_module
 from inorder.stage.sources import is_address, quote_id
 
@@ -125,7 +125,11 @@ def _refuse_credentials(text: str, scheme: str) -> None:
     """Raises without a word of what could be a secret."""
     for part in text.split(_CHAIN):
         rest = part.partition("://")[2]
-        require_quoted_password(scheme, rest)
+        if has_split_password(rest):
+            raise OperatorError(
+                f"a source must not contain credentials: remove user:password@ from the {scheme}:// address; "
+                "they are taken from the environment; behind the host write @ as %40"
+            )
         user, at, _ = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")
         if at and ":" in user:
             raise OperatorError(

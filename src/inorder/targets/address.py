@@ -7,7 +7,8 @@ read. They stay in the memory of this process.
 import re
 from urllib.parse import quote, unquote
 
-from inorder.files.addresses import require_quoted_password
+from inorder.errors import OperatorError
+from inorder.files.addresses import has_split_password
 
 _SECRETS = ("password", "passfile", "sslpassword", "api_key", "apikey", "key", "secret", "token", "access_token")
 """Names of parameters of an address that are not stored or shown."""
@@ -28,7 +29,11 @@ def hide_secrets(text: str) -> str:
     if not has_scheme(text):
         return text
     scheme, _, rest = text.partition("://")
-    require_quoted_password(scheme, rest)
+    if has_split_password(rest):
+        raise OperatorError(
+            f"the {scheme}:// address cannot be read: in a password write / as %2F, ? as %3F, # as %23 and @ as %40, "
+            "and behind the host write @ as %40"
+        )
     [(host, path, parameters)] = _PARTS.findall(rest)[:1]
     secrets: dict[str, str] = {}
     user, separator, place = host.rpartition("@")
