@@ -35,6 +35,14 @@ def list_ids(runs: StageRuns) -> list[str]:
     return sorted(each.doc_id for each in list_documents(runs.data))
 
 
+def read_copy(runs: StageRuns) -> None:
+    """Read a document, and then its copy below another source."""
+    runs.write("docs/a.md", TEXT)
+    runs.write("more/c.md", TEXT)
+    runs.doctags("docs")
+    runs.doctags("more")
+
+
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
 def test_a_copy_that_a_later_run_of_another_source_finds_is_not_read(runs: StageRuns, text: str) -> None:
     runs.write("docs/a.md", text)
@@ -86,10 +94,7 @@ def test_when_the_document_is_gone_its_copy_elsewhere_takes_its_place(
 
 
 def test_a_run_of_a_third_source_that_removes_the_document_keeps_its_content(runs: StageRuns) -> None:
-    runs.write("docs/a.md", TEXT)
-    runs.write("more/c.md", TEXT)
-    runs.doctags("docs")
-    runs.doctags("more")
+    read_copy(runs)
     (runs.docs / "a.md").unlink()
     runs.write("third/x.md", "# The third\n")
     runs.doctags("third")
@@ -97,10 +102,7 @@ def test_a_run_of_a_third_source_that_removes_the_document_keeps_its_content(run
 
 
 def test_a_copy_that_is_gone_is_forgotten(runs: StageRuns) -> None:
-    runs.write("docs/a.md", TEXT)
-    runs.write("more/c.md", TEXT)
-    runs.doctags("docs")
-    runs.doctags("more")
+    read_copy(runs)
     (runs.folder / "more/c.md").unlink()
     runs.write("docs/b.md", "# Something\n")
     runs.doctags("docs")
@@ -159,10 +161,7 @@ def test_the_content_of_a_member_that_changes_remains_in_its_copy(boxed: StageRu
 
 def test_after_an_interruption_the_new_document_is_not_taken_for_a_copy_of_itself(runs: StageRuns) -> None:
     """It was committed, and the list of copies was not written yet."""
-    runs.write("docs/a.md", TEXT)
-    runs.write("more/c.md", TEXT)
-    runs.doctags("docs")
-    runs.doctags("more")
+    read_copy(runs)
     listed = runs.data / "store/copies.sqlite"
     before = listed.read_bytes()
     (runs.docs / "a.md").unlink()
