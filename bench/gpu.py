@@ -9,18 +9,20 @@ defaults, and in half precision with batches of 32 to 256, of which the best is 
 texts, to what `encode` gives in single precision.
 
 `stage` compares `inorder embed` on small documents of three chunks each, from the store of `chunk` to that of `embed`
-with the term frequencies, to the provider alone on the same chunks, in one call. Loading the model counts for neither
-side: the time of the stage is that from the first document with vectors to the end of the run. The stage runs in a
-process of its own, as the command does: this one has torch, and a collection of its garbage takes long.
+with the term frequencies, to the provider alone on the same chunks, in one call. Both run in a process of their own for
+every round, as the command does. Loading the model counts for neither side: the time is that from the moment at which
+the model is loaded to the end. The first batches, for which the GPU loads its code, count for both.
 """
 
 import argparse
 import json
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -199,38 +201,73 @@ def prepare_chunks(sources: Path, data: Path) -> None:
 
 
 def embed(data: Path, spec: str) -> tuple[float, float]:
-    """Run the stage; the seconds until the first document had its vectors, and from then to the end."""
+    """Run the stage; the seconds until the model was loaded, and from then to the end."""
     from inorder import run_stage
     from inorder.documents.embed.stage import EmbedSettings, make
 
-    first_s: list[float] = []
-
-    def note_time(item: Any, result: Any, context: Any) -> None:
-        if not first_s and item.meta["family"] == "dense":
-            first_s.append(time.perf_counter())
-
+    loaded_s = note_loading()
     stage = make(EmbedSettings(dense=spec))
     began_s = time.perf_counter()
     options = msgspec.structs.replace(stage.options, data=data, progress="none")
-    hooks = msgspec.structs.replace(stage.hooks, after_item=note_time)
-    outcome = run_stage(stage.plan([], data), stage.worker, options, hooks)
-    if outcome.failed or not first_s:
+    outcome = run_stage(stage.plan([], data), stage.worker, options, stage.hooks)
+    if outcome.failed or not loaded_s:
         raise SystemExit(f"{outcome.failed} items failed: {outcome.errors}")
-    return first_s[0] - began_s, time.perf_counter() - first_s[0]
+    return loaded_s[0] - began_s, time.perf_counter() - loaded_s[0]
 
 
-def embed_apart(data: Path, spec: str) -> tuple[float, float]:
-    """As `embed`, in a process of its own."""
-    command = [sys.executable, __file__, "--embed", str(data), spec]
+def note_loading() -> list[float]:
+    """A list that gets the time at which the model is loaded: the process of the providers greets a connection then."""
+    from inorder.documents.embed.shared import keeping
+
+    loaded_s: list[float] = []
+    open_process = keeping.open_process
+
+    def wait_for_greeting(address: str) -> None:
+        with socket.socket(socket.AF_UNIX) as end:
+            end.connect(address)
+            if end.recv(1):
+                loaded_s.append(time.perf_counter())
+
+    def open_and_wait(*arguments: Any) -> Any:
+        process = open_process(*arguments)
+        threading.Thread(target=wait_for_greeting, args=(process.address,), daemon=True).start()
+        return process
+
+    keeping.open_process = open_and_wait
+    return loaded_s
+
+
+def embed_alone(data: Path, spec: str) -> tuple[float, float]:
+    """The provider alone, on all chunks in one call; the seconds until the model was loaded, and from then to the
+    end."""
+    import inorder
+    from inorder.documents.embed.providers.registry import open_dense
+
+    with inorder.open(data) as dataset:
+        texts = [chunk.text for chunk in dataset.chunks()]
+    began_s = time.perf_counter()
+    provider = open_dense(spec)
+    loaded_s = time.perf_counter()
+    provider.embed(texts)
+    ended_s = time.perf_counter()
+    provider.close()
+    return loaded_s - began_s, ended_s - loaded_s
+
+
+TASKS = {"stage": embed, "alone": embed_alone}
+
+
+def run_apart(task: str, data: Path, spec: str) -> tuple[float, float]:
+    """Run one of the tasks in a process of its own."""
+    command = [sys.executable, __file__, "--task", task, str(data), spec]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    start_s, stage_s = json.loads(done.stdout.splitlines()[-1])
-    return float(start_s), float(stage_s)
+    start_s, rest_s = json.loads(done.stdout.splitlines()[-1])
+    return float(start_s), float(rest_s)
 
 
 def measure_stage(name: str, rounds: int, scale: float) -> dict[str, Any]:
     """The stage `embed`, and the provider alone."""
     import inorder
-    from inorder.documents.embed.providers.registry import open_dense
 
     size, dice = SIZES[name], random.Random(name)
     vocabulary = words(30_000, dice)
@@ -241,17 +278,15 @@ def measure_stage(name: str, rounds: int, scale: float) -> dict[str, Any]:
         spec = f"sentence-transformers:{folder}/model"
         make_documents(sources, int(size.documents * scale), vocabulary, dice)
         prepare_chunks(sources, folder / "chunks")
-        times = []
+        times, alone = [], []
         for number in range(rounds):
             shutil.copytree(folder / "chunks", folder / f"data-{number}")
-            times.append(embed_apart(folder / f"data-{number}", spec))
+            times.append(run_apart("stage", folder / f"data-{number}", spec))
+            alone.append(run_apart("alone", folder / "chunks", spec)[1])
         with inorder.open(folder / "chunks") as dataset:
             texts = [chunk.text for chunk in dataset.chunks()]
-        provider = open_dense(spec)
-        provider.embed(texts[:WARM_TEXTS])
-        alone_s, _ = best_of(rounds, lambda: provider.embed(texts))
-        provider.close()
     start_s, stage_s = min(times, key=lambda both: both[1])
+    alone_s = min(alone)
     tokens = sum(min(len(one.ids), TOKENS_MAX) for one in tokenizer.encode_batch_fast(texts))
     return {
         "model": f"{size.width} wide, {size.layers} layers",
@@ -260,6 +295,7 @@ def measure_stage(name: str, rounds: int, scale: float) -> dict[str, Any]:
         "tokens": tokens,
         "start_s": round(start_s, 2),
         "stage_s": [round(seconds, 2) for _, seconds in times],
+        "alone_s": [round(seconds, 2) for seconds in alone],
         "stage_tokens_per_s": round(tokens / stage_s),
         "provider_tokens_per_s": round(tokens / alone_s),
         "part_of_provider": round(alone_s / stage_s, 3),
@@ -305,10 +341,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of texts")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--embed", nargs=2, metavar=("DATA", "SPEC"), help="run the stage, and print its times")
+    parser.add_argument("--task", nargs=3, metavar=("TASK", "DATA", "SPEC"), help="run one task, and print its times")
     options = parser.parse_args()
-    if options.embed:
-        print(json.dumps(embed(Path(options.embed[0]), options.embed[1])))
+    if options.task:
+        name, data, spec = options.task
+        print(json.dumps(TASKS[name](Path(data), spec)))
         return 0
     if reason := no_gpu():
         print(f"bench/gpu.py: nothing measured, {reason}")

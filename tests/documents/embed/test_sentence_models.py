@@ -51,6 +51,11 @@ def test_the_vectors_are_those_of_the_library(folder: Path, provider: DenseProvi
     assert provider.dimensions == WIDTH
 
 
+def test_loading_a_model_prints_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    open_dense(f"sentence-transformers:{folder}").close()
+    assert "%" not in capfd.readouterr().err
+
+
 def test_relatives_of_bert_are_run_without_padding_and_the_others_with_it(
     folder: Path, provider: DenseProvider
 ) -> None:
