@@ -43,7 +43,7 @@ class SegmentReader:
             return []
         page, text = self.page, self.text
         middles = page.character_indices(
-            [(middle := (start + last) >> 1) + (text[middle] == " ") for start, last in spans]
+            [middle + 1 if text[middle := (start + last) >> 1] == " " else middle for start, last in spans]
         )
         boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
         if not self.is_clean:
@@ -81,7 +81,11 @@ class SegmentReader:
             if is_turned or whole.direction:
                 x0, x1 = self._find_extent(whole.direction, first_box, last_box)
             else:
-                x0, x1 = _clamp(min(first_box[0], last_box[0]) - left), _clamp(max(first_box[2], last_box[2]) - left)
+                x0, _, x1, _ = first_box
+                last_x0, _, last_x1, _ = last_box
+                x0, x1 = (last_x0 if last_x0 < x0 else x0) - left, (last_x1 if last_x1 > x1 else x1) - left
+                if not -COORDINATE_MAX < x0 < COORDINATE_MAX > x1 > -COORDINATE_MAX:
+                    x0, x1 = _clamp(x0), _clamp(x1)
             found.append(_copy(whole, text, x0, x1, (start, last)))
             first_boxes.append(first_box)
         return found, first_boxes
@@ -137,40 +141,27 @@ class SegmentReader:
         sizes = list(map(mul, sizes, matrices[3::6]))
         if min(scales) <= 0 or not SIZE_POINTS_MIN < min(sizes) <= max(sizes) < SIZE_POINTS_MAX:
             return []
-        if not hypot(*lefts, *rights, *bases, *sizes, *scales) < COORDINATE_MAX:  # some may be too large, or NaN
+        if not hypot(*lefts, *rights, *bases, sum(sizes), sum(scales)) < COORDINATE_MAX:  # too large, or NaN
             total = sum(lefts) + sum(rights) + sum(bases) + sum(sizes) + sum(scales)
             if total != total or min(lefts + bases) <= -COORDINATE_MAX or max(rights + bases) >= COORDINATE_MAX:
                 return []
         count, left, top = len(spans), self._left, self._top
-        return [
-            Segment(
-                text,
-                (x0 if x0 < last_x0 else last_x0) - left,
-                (base := top - y) - 0.8 * size,
-                (x1 if x1 > last_x1 else last_x1) - left,
-                base + 0.2 * size,
-                size,
-                bold,
-                mono,
-                0,
-                index,
-                span,
-                face,
+        found: list[Segment] = []
+        add = found.append
+        for index, text, x0, last_x0, x1, last_x1, y, size, (bold, mono, face), span in zip(
+            range(count), texts, lefts, lefts[count:], rights, rights[count:], bases, sizes, traits, spans, strict=False
+        ):
+            if not x0 < last_x0:
+                x0 = last_x0
+            if not x1 > last_x1:
+                x1 = last_x1
+            base = top - y
+            add(
+                Segment(
+                    text, x0 - left, base - 0.8 * size, x1 - left, base + 0.2 * size, size, bold, mono, 0, index, span, face
+                )
             )
-            for index, text, x0, last_x0, x1, last_x1, y, size, (bold, mono, face), span in zip(
-                range(count),
-                texts,
-                lefts,
-                lefts[count:],
-                rights,
-                rights[count:],
-                bases,
-                sizes,
-                traits,
-                spans,
-                strict=False,
-            )
-        ]
+        return found
 
     def _make_all(
         self,

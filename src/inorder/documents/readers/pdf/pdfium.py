@@ -68,6 +68,8 @@ class ResultBuffer:
 
     def __init__(self, result_bytes: int) -> None:
         self._numbers = array("f", bytes(CALLS_MAX * result_bytes))
+        self._view = memoryview(self._numbers)
+        self._zeros = memoryview(array("f", bytes(CALLS_MAX * result_bytes)))
         self._size = result_bytes // self._numbers.itemsize
         start = self._numbers.buffer_info()[0]
         self._places = [convert_address(start + result_bytes * index) for index in range(CALLS_MAX)]
@@ -78,10 +80,10 @@ class ResultBuffer:
         if count > CALLS_MAX:
             parts = [indices[start : start + CALLS_MAX] for start in range(0, count, CALLS_MAX)]
             return array("f", b"".join([self.call(function, owner, part).tobytes() for part in parts]))
-        numbers, end = self._numbers, self._size * count
-        numbers[:end] = array("f", bytes(end * numbers.itemsize))
+        end = self._size * count
+        self._view[:end] = self._zeros[:end]
         deque(map(function, repeat(owner), indices, self._places), 0)
-        return numbers[:end]
+        return self._numbers[:end]
 
 
 _loose_box = bind_function("FPDFText_GetLooseCharBox", None)
@@ -95,6 +97,8 @@ _mark_of = bind_function("FPDFPageObj_GetMarkedContentID", _INT, _POINTER)
 _font_name = bind_function("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
 _font_flags = bind_function("FPDFFont_GetFlags", _INT, _POINTER)
 _font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
+_name = array("B", bytes(NAME_BYTES_MAX))
+_name_address = _name.buffer_info()[0]
 _boxes = ResultBuffer(BOX_BYTES)
 _matrices = ResultBuffer(MATRIX_BYTES)
 
@@ -306,7 +310,6 @@ def turn_box(box: CharacterBox, quarter: int) -> CharacterBox:
 
 def font_properties(font: int) -> tuple[str, int, int]:
     """Name, flags and weight of a font; -1 for what is not given."""
-    buffer = array("B", bytes(NAME_BYTES_MAX))
-    length = _font_name(font, buffer.buffer_info()[0], NAME_BYTES_MAX)
-    name = buffer[: length - 1].tobytes().decode("utf-8", "replace") if 0 < length <= NAME_BYTES_MAX else ""
+    length = _font_name(font, _name_address, NAME_BYTES_MAX)
+    name = _name[: length - 1].tobytes().decode("utf-8", "replace") if 0 < length <= NAME_BYTES_MAX else ""
     return name, int(_font_flags(font)), int(_font_weight(font))

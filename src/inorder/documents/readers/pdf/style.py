@@ -37,10 +37,10 @@ class FontReader:
         """The traits of the fonts of these characters."""
         fonts = self._page.fonts(characters)
         traits = self._traits
-        for font in {*fonts} - traits.keys():
-            if font is not None:
+        for font in {*fonts}:
+            if font is not None and font not in traits:
                 traits[font] = font_traits(*font_properties(font))
-        return list(map(traits.__getitem__, fonts))
+        return [traits[font] for font in fonts]
 
 
 def measure_rotation(size: float, a: float, b: float, c: float, d: float) -> tuple[float, int, bool]:

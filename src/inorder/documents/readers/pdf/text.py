@@ -8,7 +8,6 @@ every line with a gap: gaps that matter are below one another, and plain text ha
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress, repeat
 from operator import attrgetter, sub, truediv
@@ -102,8 +101,12 @@ def _find_lines(reader: SegmentReader) -> tuple[list[Span], list[str]]:
     if not is_plain or list(map(str.strip, lines)) != lines:
         found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
         return found, [text[start : last + 1] for start, last in found]
+    spans: list[Span] = []
     begin = 0
-    spans = [(begin, (begin := begin + len(line) + 2) - 3) for line in lines]
+    for line in lines:
+        end = begin + len(line)
+        spans.append((begin, end - 1))
+        begin = end + 2
     if all(lines):
         return spans, lines
     return list(compress(spans, lines)), list(filter(None, lines))
@@ -118,12 +121,16 @@ def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequen
     """The segments, with those that have gaps split there."""
     starts = [segment.span[0] for segment in segments]
     lines = {bisect_left(starts, begin) - 1 for _, begin in gaps}
-    found = [segment for line, segment in enumerate(segments) if line not in lines]
-    found += _place_pieces(reader, *reader.split_with_boxes([segments[line] for line in lines], gaps))
-    found.sort(key=by_span)
-    for order, segment in enumerate(found):
+    found = dict(zip(starts, segments, strict=True))
+    split = [segments[line] for line in lines]
+    for segment in split:
+        del found[segment.span[0]]
+    for piece in _place_pieces(reader, *reader.split_with_boxes(split, gaps)):
+        found[piece.span[0]] = piece
+    ordered = [found[start] for start in sorted(found)]
+    for order, segment in enumerate(ordered):
         segment.order = order
-    return found
+    return ordered
 
 
 def _place_pieces(reader: SegmentReader, pieces: list[Segment], boxes: list[CharacterBox]) -> list[Segment]:
@@ -262,7 +269,7 @@ class GapFinder:
             for line, (start, last) in zip(self._lines, spans, strict=True)
         ]
         limit = min(sorted(rates)[len(rates) // 3], MONO_WIDTH) * SPARSE_RATIO
-        sparse = [index for index, rate in enumerate(rates) if not 0 < rate < limit or not index % SAMPLE_STEP]
+        sparse = [index for index, rate in enumerate(rates) if not 0.0 < rate < limit or not index % SAMPLE_STEP]
         return [
             index
             for index in sparse
@@ -279,7 +286,11 @@ class GapFinder:
         if not gaps:
             return []
         starts = [start for start, _ in lines]
-        counts = Counter([line for end, begin in gaps if end > starts[line := bisect_left(starts, begin) - 1]])
+        counts: dict[int, int] = {}
+        for end, begin in gaps:
+            line = bisect_left(starts, begin) - 1
+            if end > starts[line]:
+                counts[line] = counts.get(line, 0) + 1
         found = {begin for _, begin in gaps}
         others: list[int] = []
         shares: list[float] = []
@@ -301,25 +312,23 @@ class GapFinder:
         page, least = self._page, 2 * self._letter
         around = page.character_indices([space - 1 for space in spaces] + [space + 1 for space in spaces])
         boxes = page.boxes(around, self._quarter)
-        return [
-            (space - 1, space + 1)
-            for space, share, (x0, ceiling, x1, floor), (next_x0, next_ceiling, next_x1, next_floor) in zip(
-                spaces, shares, boxes, boxes[len(spaces) :], strict=False
-            )
-            if next_x0 - x1 > (limit := share * max(ceiling - floor, least))
-            or x0 - next_x1 > limit
-            or next_floor >= ceiling
-            or floor >= next_ceiling
-        ]
+        found: list[Span] = []
+        for space, share, (x0, ceiling, x1, floor), (next_x0, next_ceiling, next_x1, next_floor) in zip(
+            spaces, shares, boxes, boxes[len(spaces) :], strict=False
+        ):
+            height = ceiling - floor
+            limit = share * (least if least > height else height)
+            if next_x0 - x1 > limit or x0 - next_x1 > limit or next_floor >= ceiling or floor >= next_ceiling:
+                found.append((space - 1, space + 1))
+        return found
 
     def _find_wide_spaces(self, lines: list[Span]) -> list[int]:
         """Spaces after which the next word begins later than characters of usual width explain."""
         starts: list[int] = []
         for start, last in lines:
-            begin = start
             for word in self._text[start : last + 1].split(" "):
-                starts.append(begin)
-                begin += len(word) + 1
+                starts.append(start)
+                start += len(word) + 1
         low = self._page.lows(self._page.character_indices(starts), self._quarter)
         steps = list(map(sub, low[1:], low))
         letters = list(map(sub, starts[1:], starts))
