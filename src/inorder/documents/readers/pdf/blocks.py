@@ -7,6 +7,7 @@ next column is joined. Rotated text comes last, in blocks of its own.
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal
 
 from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph, Picture, Table
@@ -52,7 +53,7 @@ def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
         found += _build_plain_paragraphs(inner, page)
         found += _rotate_back(_build_body([*rotated.pop(main)], [], page, stats), main, page)
     elif inner:
-        found += _build_body([segment for row in inner for segment in row], inner, page, stats)
+        found += _build_body(list(chain.from_iterable(inner)), inner, page, stats)
     for direction, segments in sorted(rotated.items()):
         found += _build_rotated(segments, direction, page, stats)
     found += [_make_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
@@ -115,7 +116,7 @@ def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]
     found += [[segment] for segment in segments if segment.table is not None]
     found = [row for row in found if row]
     tops = [row[0].top if len(row) == 1 else min([segment.top for segment in row]) for row in found]
-    return [row for _, _, row in sorted(zip(tops, range(len(tops)), found, strict=True))]
+    return [found[index] for index in sorted(range(len(tops)), key=tops.__getitem__)]
 
 
 def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:

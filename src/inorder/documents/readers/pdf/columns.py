@@ -58,8 +58,9 @@ def find_usual_leading(lines: Sequence[Segment]) -> float:
     bottom_before = size_before = float("inf")
     for line in lines:
         size, bottom = line.size, line.bottom
-        if 0.5 * size < (step := bottom - bottom_before) < 3 * size and -1 < size - size_before < 1:
-            half_points = int(2 * step + 0.5)
+        step = bottom - bottom_before
+        if 0.5 * size < step < 3.0 * size and -1.0 < size - size_before < 1.0:
+            half_points = int(2.0 * step + 0.5)
             counts[half_points] = counts.get(half_points, 0) + 1
         bottom_before, size_before = bottom, size
     return min([(-count, step) for step, count in counts.items()])[1] / 2 if counts else 0.0

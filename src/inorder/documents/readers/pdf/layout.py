@@ -15,7 +15,7 @@ from itertools import chain
 from operator import attrgetter, ne
 
 from .draw_order import find_drawn_columns
-from .lines import by_top, group_rows
+from .lines import group_rows, sort_by_top
 from .segments import Row, Segment
 
 Region = list[Row]
@@ -157,7 +157,7 @@ def _split_bands(segments: list[Segment], gutters: list[float], right_to_left: b
         for column in columns:
             column.clear()
 
-    for segment in sorted(segments, key=by_top):
+    for segment in sort_by_top(segments):
         column = bisect_right(gutters, segment.x0)
         if column < len(gutters) and segment.x1 > gutters[column]:
             if any(columns):

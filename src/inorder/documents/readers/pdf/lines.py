@@ -8,7 +8,7 @@ that belongs to the word stays, and no space is inserted between characters of s
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, lt
 
 from inorder.documents.readers.unicode import is_cjk, is_right_to_left
 
@@ -23,16 +23,18 @@ _HYPHENS = ("-", "\u2010")
 _OPEN_ENDS = (",", ";", "\u2019", "'", '"', ")")
 _KEEPS_HYPHEN = frozenset(("self", "well", "cross", "half", "ex", "so", "vice", "e"))
 
-by_top = attrgetter("top")
 by_left = attrgetter("x0")
 
 
 def group_rows(segments: Sequence[Segment]) -> list[Row]:
     """Group segments into rows from top to bottom; each row is sorted from left to right."""
+    ordered = sort_by_top(segments)
+    if not any(map(lt, [segment.top for segment in ordered[1:]], [segment.bottom for segment in ordered])):
+        return [[segment] for segment in ordered]
     rows: list[Row] = []
     row: Row = []
     top, bottom = 0.0, float("-inf")
-    for segment in sorted(segments, key=by_top):
+    for segment in ordered:
         its_top, its_bottom = segment.top, segment.bottom
         if its_top < bottom and segment.table is None:
             size, height = its_bottom - its_top, bottom - top
@@ -49,6 +51,14 @@ def group_rows(segments: Sequence[Segment]) -> list[Row]:
         if len(row) > 1:
             row.sort(key=by_left)
     return rows
+
+
+def sort_by_top(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """The segments from top to bottom. Often they are in this order."""
+    tops = [segment.top for segment in segments]
+    if tops == sorted(tops):
+        return segments
+    return [segments[index] for index in sorted(range(len(tops)), key=tops.__getitem__)]
 
 
 def merge_row(row: Row) -> Segment:

@@ -79,7 +79,10 @@ class ParagraphBuilder:
                     and 0 < line.bottom - before.bottom <= step_max
                     and line.is_bold == before.is_bold
                     and not (line.is_mono or before.is_mono)
-                    and ((text[0] not in MARKER_LETTERS and text[1:2] not in MARKER_ENDS) or not find_marker(text)[0])
+                    and (
+                        (len(text) > 1 and text[1] not in MARKER_ENDS and text[0] not in MARKER_LETTERS)
+                        or not find_marker(text)[0]
+                    )
                 ):
                     piece.append(line)
                     continue

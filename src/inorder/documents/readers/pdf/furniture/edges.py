@@ -39,6 +39,7 @@ CHARACTERS_MAX = 150
 SLOT_CHARACTERS_MAX = 80
 
 _NUMBER = re.compile(r"\d+")
+_DIGITS = b"0123456789"
 _CHAPTER = re.compile(r"chapter|section|part|appendix|kapitel|teil|chapitre|\d[.:)]", re.IGNORECASE)
 ROMAN_CHARACTERS_MAX = 7
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
@@ -58,7 +59,10 @@ class FurnitureStats(msgspec.Struct, frozen=True):
 def pattern_of(text: str) -> str:
     """The words of a row in lower case, with every number as #."""
     text = " ".join(text.split()).lower()
-    return "#" if len(text) <= ROMAN_CHARACTERS_MAX and _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)
+    if len(text) <= ROMAN_CHARACTERS_MAX and _ROMAN.fullmatch(text):
+        return "#"
+    has_numbers = not text.isascii() or len(text.encode("ascii").translate(None, _DIGITS)) < len(text)
+    return _NUMBER.sub("#", text) if has_numbers else text
 
 
 def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
@@ -80,7 +84,7 @@ def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRo
 
 
 def _is_spread(row: Row) -> bool:
-    return any(after.x0 - before.x1 > SPREAD_SIZES * after.size for before, after in pairwise(row))
+    return len(row) > 1 and any(after.x0 - before.x1 > SPREAD_SIZES * after.size for before, after in pairwise(row))
 
 
 def _are_cells(row: Row, other: Row) -> bool:

@@ -105,10 +105,16 @@ def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[
 def _find_candidates(ends: Iterable[Segment], lines: Sequence[Segment], *, is_left: bool) -> list[Segment]:
     """Segments that begin or end where most long lines do, or farther out."""
     if is_left:
+        found = [segment for segment in ends if segment.text[0].isdigit()]
+        if len(found) < SPARSE_NUMBERS_MIN:
+            return found
         edge = sorted([line.x0 for line in lines])[len(lines) // 2] + WIDTH_POINTS_MAX
-        return [segment for segment in ends if segment.x0 <= edge and segment.text[0].isdigit()]
+        return [segment for segment in found if segment.x0 <= edge]
+    found = [segment for segment in ends if segment.text[-1].isdigit()]
+    if len(found) < SPARSE_NUMBERS_MIN:
+        return found
     edge = sorted([line.x1 for line in lines])[len(lines) // 2] - WIDTH_POINTS_MAX
-    return [segment for segment in ends if segment.x1 >= edge and segment.text[-1].isdigit()]
+    return [segment for segment in found if segment.x1 >= edge]
 
 
 def _collect_numbers(reader: SegmentReader, segments: Iterable[Segment], *, is_left: bool) -> list[MarginNumber]:

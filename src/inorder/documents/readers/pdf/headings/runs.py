@@ -28,7 +28,7 @@ StyleKey = tuple[float, str, bool, bool]
 """Size, font, whether it is bold, and whether all letters are capitals."""
 
 
-class Run(msgspec.Struct):
+class Run(msgspec.Struct, gc=False):
     """Lines of one style that directly follow each other."""
 
     key: StyleKey
@@ -90,17 +90,15 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
     before, body_size = segments[0], body[0]
     run = Run(style_key(before, body_size), page.number, before, before.text, float("inf"))
     runs = [run]
-    size_before, bottom_before = before.size, before.bottom
+    size_before, bottom_before, face, is_bold = before.size, before.bottom, before.face, before.is_bold
     for segment in segments[1:]:
         size, text, bottom = segment.size, segment.text, segment.bottom
+        is_alike = size == size_before and segment.face == face and segment.is_bold == is_bold and not run.key[3]
         if (
-            size == size_before
+            is_alike
             and -0.5 * size < segment.top - bottom_before < 0.6 * size
-            and segment.face == before.face
-            and segment.is_bold == before.is_bold
             and segment.x0 < before.x1
             and before.x0 < segment.x1
-            and not run.key[3]
             and (text[0].islower() or not (text.isupper() or may_have_number(text)))
             and (run.line_count > 1 or not is_number_alone(run.text))
         ):  # most lines clearly continue the run
@@ -109,11 +107,10 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
                 run.text = f"{run.text} {text}"
             before, bottom_before = segment, bottom
             continue
-        is_far_beside = -1 < bottom - bottom_before < 1 and segment.x0 - before.x1 >= 3 * size
-        is_alike = size == size_before and segment.face == before.face and segment.is_bold == before.is_bold
-        key = run.key if is_alike and not run.key[3] and not text.isupper() else style_key(segment, body_size)
-        size_before, bottom_before = size, bottom
-        if not is_far_beside and _is_same_run(run, before, segment, key):
+        is_beside = -1.0 < bottom - bottom_before < 1.0
+        is_far_beside = is_beside and segment.x0 - before.x1 >= 3.0 * size
+        key = run.key if is_alike and not text.isupper() else style_key(segment, body_size)
+        if not is_far_beside and (is_beside or run.key == key) and _is_same_run(run, before, segment, key):
             if is_number_alone(run.text):
                 run.key = key
             run.append(text)
@@ -122,8 +119,10 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
             run = Run(key, page.number, segment, text, gap)
             runs.append(run)
         before = segment
+        size_before, bottom_before, face, is_bold = size, bottom, segment.face, segment.is_bold
     for run in runs:
-        run.number = parse_number(run.text)
+        if may_have_number(run.text):
+            run.number = parse_number(run.text)
         if run.key != body:
             run.is_short = _is_short(run)
     return runs
@@ -139,9 +138,9 @@ def _is_same_run(run: Run, before: Segment, segment: Segment, key: StyleKey) -> 
     return is_below and segment.x0 < before.x1 and before.x0 < segment.x1 and parse_number(segment.text) is None
 
 
-def _measure_gap(before: Segment | None, segment: Segment) -> float:
+def _measure_gap(before: Segment, segment: Segment) -> float:
     """The distance of a segment to the one before, if that is above; infinite otherwise."""
-    if before is None or segment.top < before.top or segment.x0 > before.x1 or before.x0 > segment.x1:
+    if segment.top < before.top or segment.x0 > before.x1 or before.x0 > segment.x1:
         return float("inf")
     return segment.top - before.bottom
 
