@@ -158,18 +158,22 @@ def _cut_beside_rows(reader: SegmentReader, found: PageText) -> None:
 def _find_glued_cells(rows: list[Row]) -> list[tuple[Segment, list[Extent]]]:
     """Segments beside rows of several cells that extend over gaps of these, and the gaps."""
     found: dict[Span, tuple[Segment, list[Extent]]] = {}
+    glued: dict[int, list[Segment]] = {}
     for index, row in enumerate(rows):
         if len(row) < CELLS_PER_ROW_MIN:
             continue
         gaps = [(before.x1, after.x0) for before, after in pairwise(row)]
         first, last = min([begin for begin, _ in gaps]), max([end for _, end in gaps])
-        for other in rows[max(0, index - 2) : index] + rows[index + 1 : index + 3]:
-            for segment in other:
-                if segment.x0 >= last or segment.x1 <= first:
+        for near in (index - 2, index - 1, index + 1, index + 2):
+            if not 0 <= near < len(rows):
+                continue
+            if near not in glued:
+                glued[near] = [part for part in rows[near] if " " in part.text and len(part.text) <= LINE_CHARACTERS_MAX]
+            for segment in glued[near]:
+                x0, x1 = segment.x0, segment.x1
+                if x0 >= last or x1 <= first:
                     continue
-                if " " not in segment.text or len(segment.text) > LINE_CHARACTERS_MAX:
-                    continue
-                crossed = [gap for gap in gaps if segment.x0 < gap[0] and gap[1] < segment.x1]
+                crossed = [gap for gap in gaps if x0 < gap[0] and gap[1] < x1]
                 if crossed:
                     found.setdefault(segment.span, (segment, []))[1].extend(crossed)
     return [found[span] for span in sorted(found)]

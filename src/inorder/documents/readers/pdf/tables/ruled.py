@@ -8,7 +8,6 @@ cells are rectangles, and several have text. Otherwise its text stays text.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -183,8 +182,7 @@ class RuledGrid:
 
     def table(self, inside: list[PlacedSegment], page: int) -> Table | None:
         """The table of the segments inside the grid; None if they do not form a table."""
-        crossing = sum([self._is_crossing_rule(segment) for _, segment in inside])
-        if len(inside) < TEXTS_MIN or crossing > 0.1 * len(inside):
+        if len(inside) < TEXTS_MIN or self._count_crossing(inside) > 0.1 * len(inside):
             return None
         areas, roots = self._find_areas()
         texts: defaultdict[int, list[Segment]] = defaultdict(list)
@@ -192,10 +190,12 @@ class RuledGrid:
             texts[roots[place]].append(segment)
         if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
             return None
-        placed = [_make_cell(area, texts.get(root, [])) for root, area in areas.items()]
-        if None in placed:
-            return None
-        found = [cell for cell in placed if cell is not None]
+        found: list[FilledCell] = []
+        for root, area in areas.items():
+            filled = _make_cell(area, texts.get(root, []))
+            if filled is None:
+                return None
+            found.append(filled)
         cells = split_rows(found)
         _mark_header(cells)
         rows = max([cell.row + cell.rows for cell, _ in cells])
@@ -224,14 +224,15 @@ class RuledGrid:
             for rules in self._upright
         )
 
-    def _is_crossing_rule(self, segment: Segment) -> bool:
-        """Whether a segment crosses a vertical rule."""
-        start = bisect_right(self.xs, segment.x0 + NEAR_POINTS)
-        end = bisect_right(self.xs, segment.x1 - NEAR_POINTS)
-        if start >= end:
-            return False
-        middle = (segment.top + segment.bottom) / 2
-        return any(_has_rule_at(self._upright[place], middle) for place in range(start, end))
+    def _count_crossing(self, inside: Iterable[PlacedSegment]) -> int:
+        """How many segments cross a vertical rule."""
+        xs, count = self.xs, 0
+        for _, segment in inside:
+            start, end = bisect_right(xs, segment.x0 + NEAR_POINTS), bisect_right(xs, segment.x1 - NEAR_POINTS)
+            if start < end:
+                middle = (segment.top + segment.bottom) / 2
+                count += any(_has_rule_at(self._upright[place], middle) for place in range(start, end))
+        return count
 
     def _merge_cells(self) -> _DisjointSets:
         """Merge positions of the grid that have no rule between them."""
@@ -312,24 +313,34 @@ def _count_text_rows(cells: Sequence[FilledCell]) -> int:
     return len(first) if is_aligned and (numbers >= len(first) or len(several) > 2) else 1
 
 
-class _HeaderRow(NamedTuple):
+class _HeaderRow:
     """What shows whether a row is a header: how many cells begin in it, and lines of text, bold ones and numbers."""
 
-    cells: int
-    lines: int
-    bold: int
-    numbers: int
-    has_spans: bool
-    end: int
-    """The end of the cells that begin in it."""
+    __slots__ = ("bold", "cells", "end", "has_spans", "lines", "numbers")
+
+    def __init__(self, row: int) -> None:
+        self.cells = self.lines = self.bold = self.numbers = 0
+        self.has_spans = False
+        self.end = row + 1
+        """The end of the cells that begin in it."""
+
+    def add(self, cell: Cell, lines: Iterable[Segment]) -> None:
+        """Count a cell that begins in this row."""
+        self.cells += 1
+        for line in lines:
+            self.lines += 1
+            self.bold += line.is_bold
+            self.numbers += is_numeric(line.text)
+        if cell.rows + cell.columns > 2:
+            self.has_spans = True
+            self.end = max(self.end, cell.row + cell.rows)
 
 
 def _mark_header(cells: list[FilledCell]) -> None:
     """Make the first rows a header if they are bold and not all others are, or if they alone have no numbers."""
-    by_row: defaultdict[int, list[FilledCell]] = defaultdict(list)
-    for filled in cells:
-        by_row[filled[0].row].append(filled)
-    rows = [_describe_row(by_row[row], row) for row in range(max(by_row, default=-1) + 1)]
+    rows = [_HeaderRow(row) for row in range(max([cell.row for cell, _ in cells], default=-1) + 1)]
+    for cell, lines in cells:
+        rows[cell.row].add(cell, lines)
     for count in range(min(HEADER_ROWS_MAX, len(rows) - 1), 0, -1):
         if _is_header(rows, count):
             for cell, _ in cells:
@@ -337,27 +348,17 @@ def _mark_header(cells: list[FilledCell]) -> None:
             return
 
 
-def _describe_row(cells: list[FilledCell], row: int) -> _HeaderRow:
-    lines = [line for _, lines in cells for line in lines]
-    return _HeaderRow(
-        len(cells),
-        len(lines),
-        sum([line.is_bold for line in lines]),
-        sum([is_numeric(line.text) for line in lines]),
-        any(cell.rows + cell.columns > 2 for cell, _ in cells),
-        max([cell.row + cell.rows for cell, _ in cells], default=row + 1),
-    )
-
-
 def _is_header(rows: list[_HeaderRow], count: int) -> bool:
     """Whether the header has this number of rows. Several are one if they are bold, or if cells of the first ones span
     rows or columns. A cell of its own below them is the title of a part of the table."""
     first, others = rows[:count], rows[count:]
-    lines, other_lines = sum(row.lines for row in first), sum(row.lines for row in others)
-    if max(row.end for row in first) > count or not lines or not other_lines or (count > 1 and first[-1].cells == 1):
+    if (count > 1 and first[-1].cells == 1) or max([row.end for row in first]) > count:
         return False
-    if sum(row.bold for row in first) == lines and sum(row.bold for row in others) < other_lines:
-        return all(row.lines for row in first)
-    if not all(row.has_spans for row in first[:-1]) or any(row.numbers for row in first):
+    lines, other_lines = sum([row.lines for row in first]), sum([row.lines for row in others])
+    if not lines or not other_lines:
         return False
-    return lines > 1 and 2 * sum(row.numbers for row in others) >= other_lines
+    if sum([row.bold for row in first]) == lines and sum([row.bold for row in others]) < other_lines:
+        return all([row.lines for row in first])
+    if not all([row.has_spans for row in first[:-1]]) or any([row.numbers for row in first]):
+        return False
+    return lines > 1 and 2 * sum([row.numbers for row in others]) >= other_lines
