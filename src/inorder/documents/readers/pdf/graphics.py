@@ -45,8 +45,8 @@ def read_graphics(page: PdfPage) -> Graphics:
     count = page.object_count()
     if not 0 < count <= OBJECTS_MAX:
         return Graphics()
-    address, texts = convert_address(ctypes.addressof(page.handle.contents)), page.text_objects
-    objects = [drawn for drawn in map(_get_object, repeat(address), range(count)) if drawn not in texts]
+    texts = page.text_objects
+    objects = [drawn for drawn in map(_get_object, repeat(page.address), range(count)) if drawn not in texts]
     kinds = list(map(_get_type, objects))
     view = PageView(page)
     pictures = view.boxes(_select(objects, kinds, pdfium.FPDF_PAGEOBJ_IMAGE))

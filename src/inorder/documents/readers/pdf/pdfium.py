@@ -86,6 +86,12 @@ class ResultBuffer:
         return self._numbers[:end]
 
 
+_page_width = bind_function("FPDF_GetPageWidthF", ctypes.c_float)
+_page_height = bind_function("FPDF_GetPageHeightF", ctypes.c_float)
+_page_rotation = bind_function("FPDFPage_GetRotation", _INT)
+_page_bounds = bind_function("FPDF_GetPageBoundingBox", _INT)
+_count_objects = bind_function("FPDFPage_CountObjects", _INT)
+_count_characters = bind_function("FPDFText_CountChars", _INT)
 _loose_box = bind_function("FPDFText_GetLooseCharBox", None)
 _text_object = bind_function("FPDFText_GetTextObject", _POINTER)
 _font_size = bind_function("FPDFText_GetFontSize", ctypes.c_double)
@@ -97,6 +103,9 @@ _mark_of = bind_function("FPDFPageObj_GetMarkedContentID", _INT, _POINTER)
 _font_name = bind_function("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
 _font_flags = bind_function("FPDFFont_GetFlags", _INT, _POINTER)
 _font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
+_bounds = array("f", bytes(BOX_BYTES))
+"""Left, top, right and bottom."""
+_bounds_address = convert_address(_bounds.buffer_info()[0])
 _name = array("B", bytes(NAME_BYTES_MAX))
 _name_address = _name.buffer_info()[0]
 _boxes = ResultBuffer(BOX_BYTES)
@@ -204,10 +213,12 @@ class PdfPage:
         self.handle = handle
         self.number = number
         self.is_tagged = is_tagged
-        self.width: float = pdfium.FPDF_GetPageWidthF(handle)
-        self.height: float = pdfium.FPDF_GetPageHeightF(handle)
+        self.address = convert_address(ctypes.addressof(handle.contents))
+        """Of the page, as an argument."""
+        self.width: float = _page_width(self.address)
+        self.height: float = _page_height(self.address)
         """Size of the displayed page, after its rotation."""
-        self.rotation = int(pdfium.FPDFPage_GetRotation(handle)) % 4
+        self.rotation = _page_rotation(self.address) % 4
         """The rotation for display, in quarter turns clockwise."""
         self.bounds = self._find_bounds()
         """Left, bottom, right and top of the visible area, in the coordinates of the PDF page."""
@@ -219,14 +230,15 @@ class PdfPage:
         self._indices_differ = False
 
     def _find_bounds(self) -> tuple[float, float, float, float]:
-        box = pdfium.FS_RECTF()
-        if not pdfium.FPDF_GetPageBoundingBox(self.handle, box):
+        if not _page_bounds(self.address, _bounds_address):
             return 0.0, 0.0, self.width, self.height
-        return box.left, min(box.bottom, box.top), box.right, max(box.bottom, box.top)
+        left, top, right, bottom = _bounds
+        return left, min(bottom, top), right, max(bottom, top)
 
     def object_count(self) -> int:
         """The number of objects on the page."""
-        return int(pdfium.FPDFPage_CountObjects(self.handle))
+        count: int = _count_objects(self.address)
+        return count
 
     def text(self) -> str:
         """Load the text of the page, in the order of its content."""
@@ -235,7 +247,7 @@ class PdfPage:
             return ""
         HANDLES.open += 1
         self._address = convert_address(ctypes.addressof(self._text.contents))
-        count = int(pdfium.FPDFText_CountChars(self._text))
+        count = _count_characters(self._address)
         if count <= 0:
             return ""
         buffer = array("H", bytes(2 * count + 2))

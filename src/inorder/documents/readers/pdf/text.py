@@ -120,17 +120,20 @@ def _is_divided_once(text: str, lines: list[str]) -> bool:
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
     """The segments, with those that have gaps split there."""
     starts = [segment.span[0] for segment in segments]
-    lines = {bisect_left(starts, begin) - 1 for _, begin in gaps}
-    found = dict(zip(starts, segments, strict=True))
-    split = [segments[line] for line in lines]
-    for segment in split:
-        del found[segment.span[0]]
-    for piece in _place_pieces(reader, *reader.split_with_boxes(split, gaps)):
-        found[piece.span[0]] = piece
-    ordered = [found[start] for start in sorted(found)]
-    for order, segment in enumerate(ordered):
+    lines = sorted({bisect_left(starts, begin) - 1 for _, begin in gaps})
+    pieces = _place_pieces(reader, *reader.split_with_boxes([segments[line] for line in lines], gaps))
+    found: list[Segment] = []
+    done = placed = 0
+    for line in lines:
+        found += segments[done:line]
+        done, last = line + 1, segments[line].span[1]
+        while placed < len(pieces) and pieces[placed].span[0] <= last:
+            found.append(pieces[placed])
+            placed += 1
+    found += segments[done:]
+    for order, segment in enumerate(found[lines[0] :], lines[0]):
         segment.order = order
-    return ordered
+    return found
 
 
 def _place_pieces(reader: SegmentReader, pieces: list[Segment], boxes: list[CharacterBox]) -> list[Segment]:
@@ -148,7 +151,8 @@ def _place_pieces(reader: SegmentReader, pieces: list[Segment], boxes: list[Char
         return pieces
     spans = [piece.span for piece in compress(pieces, is_elsewhere)]
     others = [piece for piece, elsewhere in zip(pieces, is_elsewhere, strict=True) if not elsewhere]
-    return others + reader.read(spans, [reader.text[start : last + 1] for start, last in spans])
+    others += reader.read(spans, [reader.text[start : last + 1] for start, last in spans])
+    return sorted(others, key=by_span)
 
 
 def cut_segments(reader: SegmentReader, crossing: list[tuple[Segment, list[float]]]) -> list[Segment]:
