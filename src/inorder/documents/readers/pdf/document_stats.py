@@ -203,8 +203,8 @@ def _find_heading_sizes(pages: Iterable[PageText], body_size: float, title_size:
     least = heading_size_min(body_size)
     titles = 0
     for page in pages:
-        for segment in page.segments:
-            if segment.size >= least and _may_be_heading(segment):
+        for segment in [segment for segment in page.segments if segment.size >= least]:
+            if _may_be_heading(segment):
                 size = _round_size(segment.size)
                 titles += size == title_size and page.number > 1
                 seen[size] += 1

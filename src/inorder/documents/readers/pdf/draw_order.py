@@ -66,7 +66,7 @@ def _split_runs(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def _is_column(run: Sequence[Segment], rows: Sequence[Row], *, is_last: bool) -> bool:
-    if any(segment.table is not None for segment in run):
+    if [segment for segment in run if segment.table is not None]:
         return True
     letters = sum([len(segment.text) for segment in run])
     return letters >= CHARACTERS_MIN * len(rows) and (len(run) >= LINES_MIN or is_last)

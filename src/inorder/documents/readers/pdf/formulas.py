@@ -28,6 +28,8 @@ def join_formulas(blocks: Iterable[AnyBlock]) -> list[AnyBlock]:
     waiting: list[Paragraph] = []
 
     def flush() -> None:
+        if not waiting:
+            return
         if any(is_formula(piece.text) for piece in waiting):
             text = " ".join(piece.text for piece in waiting)
             found.append(Formula(text=text, page=waiting[0].page, box=_join_boxes(waiting)))

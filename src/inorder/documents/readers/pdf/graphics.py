@@ -124,7 +124,11 @@ class PageView:
         start = buffer.buffer_info()[0]
         edges = [range(start + 4 * edge, start + size, 16) for edge in range(4)]
         deque(map(_get_bounds, drawn, *edges), 0)
-        return [self.box(*numbers) for numbers in struct.iter_unpack("4f", buffer)]
+        found = struct.iter_unpack("4f", buffer)
+        if self._quarter:
+            return [self.box(*numbers) for numbers in found]
+        x, y = self._left, self._top
+        return [(left - x, y - top, right - x, y - bottom) for left, bottom, right, top in found]
 
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
         """A box on the displayed page."""

@@ -78,7 +78,7 @@ class HeadingRules:
         stats, first = self._stats, piece[0]
         larger = first.size >= self._size_min
         if not larger and not self.is_styled(first):
-            return self._plain_level(piece, text)
+            return self._plain_level(piece, text) if stats.headings.has_plain_numbers else 0
         if len(piece) > LINES_MAX or len(text) > CHARACTERS_MAX or CAPTION.match(text):
             return 0
         if not any(map(str.isalpha, text)) or text in self._stats.headings.repeated or is_formula(text):
@@ -122,7 +122,7 @@ class HeadingRules:
     def _plain_level(self, piece: Sequence[Segment], text: str) -> int:
         """The level of a numbered heading that looks like the text."""
         headings = self._stats.headings
-        if not headings.has_plain_numbers or len(piece) > 2 or not is_plain_heading(text):
+        if len(piece) > 2 or not is_plain_heading(text):
             return 0
         number = parse_number(text)
         if number is None or number.scheme not in headings.schemes:

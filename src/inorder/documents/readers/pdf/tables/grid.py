@@ -120,7 +120,10 @@ def _is_nearest(segment: Segment, extents: Sequence[Extent], at: int) -> bool:
 
 
 def _overlap(segment: Segment, extent: Extent) -> float:
-    return max(0.0, min(segment.x1, extent[1]) - max(segment.x0, extent[0]))
+    left, right = extent
+    x0, x1 = segment.x0, segment.x1
+    shared = (right if right < x1 else x1) - (left if left > x0 else x0)
+    return shared if shared > 0.0 else 0.0
 
 
 def _find_spanned(segment: Segment, extents: Sequence[Extent], rules: Sequence[Rule]) -> tuple[int, int] | None:

@@ -56,17 +56,18 @@ def _find_grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
     if not (2 <= len(across) <= RULES_MAX and 2 <= len(down) <= RULES_MAX):
         return
     groups = _DisjointSets(len(across) + len(down))
+    parent = groups.parent
     places = [place for place, _, _ in down]
     for index, (y, left, right) in enumerate(across):
         first, end = bisect_left(places, left - NEAR_POINTS), bisect_right(places, right + NEAR_POINTS)
         for other, (_, top, bottom) in enumerate(down[first:end], len(across) + first):
-            if top - NEAR_POINTS <= y <= bottom + NEAR_POINTS:
+            if parent[index] != parent[other] and top - NEAR_POINTS <= y <= bottom + NEAR_POINTS:
                 groups.union(index, other)
     members: defaultdict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
     for index, rule in enumerate(across):
         members[groups.find(index)][0].append(rule)
-    for index, rule in enumerate(down):
-        members[groups.find(len(across) + index)][1].append(rule)
+    for index, rule in enumerate(down, len(across)):
+        members[groups.find(index)][1].append(rule)
     for flats, uprights in members.values():
         if len(flats) > 1 and len(uprights) > 1:
             yield flats, uprights
@@ -107,23 +108,22 @@ class _DisjointSets:
     """Union-find over the numbers below `count`."""
 
     def __init__(self, count: int) -> None:
-        self._parent = list(range(count))
+        self.parent = list(range(count))
+        """Of each number. Numbers with the same parent are in one set."""
 
     def find(self, index: int) -> int:
-        while self._parent[index] != index:
-            self._parent[index] = self._parent[self._parent[index]]
-            index = self._parent[index]
+        parent = self.parent
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
         return index
 
     def union(self, one: int, other: int) -> None:
-        parent = self._parent
-        if parent[one] == parent[other]:
-            return
         one, other = self.find(one), self.find(other)
         if one < other:
-            parent[other] = one
+            self.parent[other] = one
         else:
-            parent[one] = other
+            self.parent[one] = other
 
 
 def _group_by_position(rules: Iterable[Rule], places: list[float]) -> list[list[Rule]]:
