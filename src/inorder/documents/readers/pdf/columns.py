@@ -16,9 +16,10 @@ _MARKER = re.compile(
     rf"([{BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
-MARKER_LETTERS = "oivx"
+_MARKER_LETTERS = "oivx"
 """Letters that a marker of several characters, or without a point, may begin with."""
-MARKER_ENDS = (".", ")")
+_ROMAN_LETTERS = "ivx"
+_MARKER_ENDS = (".", ")")
 _NO_MARK = ("", False)
 _SPACES_MAX = 80
 
@@ -66,9 +67,19 @@ def find_usual_leading(lines: Sequence[Segment]) -> float:
     return min([(-count, step) for step, count in counts.items()])[1] / 2 if counts else 0.0
 
 
+def may_have_marker(text: str) -> bool:
+    """A quick check: if not, `find_marker` finds none. Letters follow each other only in markers that are Roman."""
+    if not text[0].isalpha():
+        return True
+    second = text[1:2]
+    if second.isalpha():
+        return second in _ROMAN_LETTERS and text[0] in _ROMAN_LETTERS
+    return text[0] in _MARKER_LETTERS or second in _MARKER_ENDS
+
+
 def find_marker(text: str) -> tuple[str, bool]:
     """The marker of a list item, and whether it is a number; empty if the line is not a list item."""
-    if text[0].isalpha() and text[0] not in MARKER_LETTERS and text[1:2] not in MARKER_ENDS:
+    if not may_have_marker(text):
         return _NO_MARK
     match = _MARKER.match(text)
     if match is None:

@@ -158,7 +158,18 @@ class SegmentReader:
             base = top - y
             add(
                 Segment(
-                    text, x0 - left, base - 0.8 * size, x1 - left, base + 0.2 * size, size, bold, mono, 0, index, span, face
+                    text,
+                    x0 - left,
+                    base - 0.8 * size,
+                    x1 - left,
+                    base + 0.2 * size,
+                    size,
+                    bold,
+                    mono,
+                    0,
+                    index,
+                    span,
+                    face,
                 )
             )
         return found

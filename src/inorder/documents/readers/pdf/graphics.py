@@ -15,7 +15,7 @@ import pypdfium2.raw as pdfium
 
 from inorder.documents.model import Box
 
-from .pdfium import PdfPage, bind_function, convert_address
+from .pdfium import PdfPage, bind_function
 from .segments import Graphics, Rule
 
 OBJECTS_MAX = 20_000

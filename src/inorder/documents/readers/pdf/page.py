@@ -168,7 +168,9 @@ def _find_glued_cells(rows: list[Row]) -> list[tuple[Segment, list[Extent]]]:
             if not 0 <= near < len(rows):
                 continue
             if near not in glued:
-                glued[near] = [part for part in rows[near] if " " in part.text and len(part.text) <= LINE_CHARACTERS_MAX]
+                glued[near] = [
+                    part for part in rows[near] if " " in part.text and len(part.text) <= LINE_CHARACTERS_MAX
+                ]
             for segment in glued[near]:
                 x0, x1 = segment.x0, segment.x1
                 if x0 >= last or x1 <= first:

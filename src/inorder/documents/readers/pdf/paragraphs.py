@@ -14,7 +14,7 @@ import msgspec
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 from inorder.documents.readers.unicode import is_cjk
 
-from .columns import BULLETS, MARKER_ENDS, MARKER_LETTERS, Column, bounding_box, find_marker, format_code
+from .columns import BULLETS, Column, bounding_box, find_marker, format_code, may_have_marker
 from .document_stats import DocumentStats
 from .headings.leads import split_lead
 from .headings.numbering import parse_number
@@ -76,13 +76,10 @@ class ParagraphBuilder:
                 if (
                     size == before.size
                     and -0.8 * size <= line.x0 - before.x0 <= 0.8 * size
-                    and 0 < line.bottom - before.bottom <= step_max
+                    and 0.0 < line.bottom - before.bottom <= step_max
                     and line.is_bold == before.is_bold
                     and not (line.is_mono or before.is_mono)
-                    and (
-                        (len(text) > 1 and text[1] not in MARKER_ENDS and text[0] not in MARKER_LETTERS)
-                        or not find_marker(text)[0]
-                    )
+                    and not (may_have_marker(text) and find_marker(text)[0])
                 ):
                     piece.append(line)
                     continue

@@ -358,7 +358,7 @@ def _is_header(rows: list[_HeaderRow], count: int) -> bool:
     if not lines or not other_lines:
         return False
     if sum([row.bold for row in first]) == lines and sum([row.bold for row in others]) < other_lines:
-        return all([row.lines for row in first])
-    if not all([row.has_spans for row in first[:-1]]) or any([row.numbers for row in first]):
+        return all(row.lines for row in first)
+    if not all(row.has_spans for row in first[:-1]) or any(row.numbers for row in first):
         return False
     return lines > 1 and 2 * sum([row.numbers for row in others]) >= other_lines
