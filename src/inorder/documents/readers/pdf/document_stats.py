@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
-from .headings.outline import OutlineEntry, PageOutline, make_outline, outline_of_page
+from .headings.outline import NO_OUTLINE, OutlineEntry, PageOutline, make_outline, outline_of_page
 from .headings.runs import CHARACTERS_MAX, SIZE_STEP, Run, StyleKey, collect_runs, match_outline
 from .headings.styles import (
     LEVELS_MAX,
@@ -51,6 +51,8 @@ class DocumentStats(msgspec.Struct, frozen=True):
     def outline_of_page(self, page: PageText) -> PageOutline:
         """The headings of a page that the outline or the structure tree of the PDF names."""
         tagged = page.tagged_headings if self.tag_shift >= 0 else []
+        if not self.outline and not tagged:
+            return NO_OUTLINE
         return outline_of_page(self.outline, page.number, [(level - self.tag_shift, text) for level, text in tagged])
 
     def heading_level(self, size: float) -> int:

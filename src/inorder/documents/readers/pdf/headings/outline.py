@@ -74,6 +74,9 @@ class PageOutline:
         return any(full.startswith(key) for key in _keys_of(text) for full in self._levels)
 
 
+NO_OUTLINE = PageOutline()
+
+
 def _keys_of(text: str) -> list[str]:
     """The keys under which the outline may have a heading: with its number, and without."""
     keys = [make_key(text), make_key(text.replace("- ", ""))]
