@@ -13,6 +13,7 @@ import struct
 import sys
 import threading
 from array import array
+from codecs import utf_16_le_decode
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -255,7 +256,7 @@ class PdfPage:
         if written <= 0:
             return ""
         self._indices_differ = written != count
-        text = buffer[:written].tobytes().decode("utf-16-le", "replace")
+        text, _ = utf_16_le_decode(buffer[:written], "replace", True)
         if len(text) != written:  # surrogate pairs: kept as two characters, so that indices stay valid
             text = "".join(map(chr, buffer[:written]))
         return text
