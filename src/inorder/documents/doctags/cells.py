@@ -38,23 +38,28 @@ def grid_tags(table: Table) -> str:
     if not table.cells:
         return ""
     header_rows = count_header_rows(table)
-    tags: list[str] = []
-    for row_number, row in enumerate(expand_grid(table)):
-        for column_number, cell in enumerate(row):
-            if cell is None:
-                tags.append("<ecel>")
-            elif cell.row == row_number and cell.column == column_number:
-                text = cell.text.strip()
-                tags.append(
-                    f"{_make_header_tag(cell, header_rows) if cell.is_header else '<fcel>'}{text}" if text else "<ecel>"
-                )
-            elif cell.row != row_number:
-                tags.append("<ucel>" if cell.columns == 1 else "<xcel>")
-            else:
-                tags.append("<lcel>" if cell.rows == 1 else "<xcel>")
-        tags.append("<nl>")
-    return "".join(tags)
+    row_count, column_count = table.rows, table.columns
+    places = [["<ecel>"] * column_count for _ in range(row_count)]
+    for cell in table.cells:
+        tag = cell.text.strip()
+        if not tag:
+            tag = "<ecel>"
+        elif cell.is_header:
+            tag = ("<ched>" if is_column_header(cell, header_rows) else "<rhed>") + tag
+        else:
+            tag = "<fcel>" + tag
+        row, column = cell.row, cell.column
+        if cell.rows == cell.columns == 1 and row < row_count and column < column_count:
+            places[row][column] = tag
+        else:
+            _place_spanning(cell, tag, places, column_count)
+    return "".join([f"{''.join(row)}<nl>" for row in places])
 
 
-def _make_header_tag(cell: Cell, header_rows: int) -> str:
-    return "<ched>" if is_column_header(cell, header_rows) else "<rhed>"
+def _place_spanning(cell: Cell, tag: str, places: list[list[str]], column_count: int) -> None:
+    """Place a cell on all positions that it covers, clipped to the table."""
+    left, up = ("<lcel>" if cell.rows == 1 else "<xcel>"), ("<ucel>" if cell.columns == 1 else "<xcel>")
+    columns = range(cell.column, min(cell.column + cell.columns, column_count))
+    for number, row in enumerate(places[cell.row : cell.row + cell.rows]):
+        for column in columns:
+            row[column] = up if number else tag if column == cell.column else left

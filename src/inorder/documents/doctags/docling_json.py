@@ -7,6 +7,7 @@ tests prove that docling-core loads it unchanged.
 """
 
 from collections.abc import Callable
+from itertools import chain, count
 from typing import Any
 
 import msgspec
@@ -28,12 +29,22 @@ from inorder.documents.model import (
 from . import schema
 from .cells import count_header_rows, is_column_header
 from .code_languages import language_name
-from .outline import ListEntry, ListNode, group_lists
+from .outline import ListNode, group_lists
 from .provenance import page_sizes, place_of
 from .tags import heading_level
 from .wellformed import clean_document, replace_surrogates
 
 _ENCODER = msgspec.json.Encoder()
+_NO_REFS: list[schema.Ref] = []
+_NO_PROVENANCE: list[schema.Provenance] = []
+
+
+def _make_text_ref(number: int) -> schema.Ref:
+    return schema.Ref(f"#/texts/{number}")
+
+
+_TEXT_REFS = [_make_text_ref(number) for number in range(500)]
+"""The references of the first texts. Most documents have no others."""
 
 
 def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) -> bytes:
@@ -71,40 +82,46 @@ class _Writer:
         self.texts: list[schema.TextItem] = []
         self.pictures: list[schema.FloatingItem] = []
         self.tables: list[schema.TableItem] = []
+        self._next_text = chain(_TEXT_REFS, map(_make_text_ref, count(len(_TEXT_REFS)))).__next__
 
     def add_paragraph(self, block: Paragraph) -> schema.Ref:
-        text, texts = block.text, self.texts
-        ref = f"#/texts/{len(texts)}"
-        prov = self._locate(block, len(text)) if self.sizes else []
+        text, ref = block.text, self._next_text()
+        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
         orig = insert_links(text, block.links) if block.links else text
-        texts.append(schema.TextItem(ref, schema.BODY, [], "body", "text", prov, orig, text))
-        return schema.Ref(ref)
+        self.texts.append(schema.TextItem(ref.target, schema.BODY, _NO_REFS, "body", "text", prov, orig, text))
+        return ref
 
     def add_plain(self, block: Title | Formula) -> schema.Ref:
-        return self._add_text(block, "title" if type(block) is Title else "formula", block.text, block.text)
+        return self._add_text(block, "title" if type(block) is Title else "formula", block.text, "body")
 
     def add_furniture(self, block: Furniture) -> schema.Ref:
-        return self._add_text(block, f"page_{block.kind}", block.text, block.text, layer="furniture")
+        return self._add_text(block, f"page_{block.kind}", block.text, "furniture")
 
-    def _add_text(self, block: Block, label: str, text: str, orig: str, layer: str = "body") -> schema.Ref:
-        ref = f"#/texts/{len(self.texts)}"
-        prov = self._locate(block, len(text)) if self.sizes else []
-        self.texts.append(schema.TextItem(ref, schema.BODY, [], layer, label, prov, orig, text))
-        return schema.Ref(ref)
+    def _add_text(self, block: Block, label: str, text: str, layer: str) -> schema.Ref:
+        ref = self._next_text()
+        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
+        self.texts.append(schema.TextItem(ref.target, schema.BODY, _NO_REFS, layer, label, prov, text, text))
+        return ref
 
     def add_heading(self, block: Heading) -> schema.Ref:
-        text, ref = block.text, f"#/texts/{len(self.texts)}"
-        prov, level = self._locate(block, len(text)), heading_level(block)
+        text, ref = block.text, self._next_text()
+        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
+        level = heading_level(block)
         self.texts.append(
-            schema.SectionHeaderItem(ref, schema.BODY, [], "body", "section_header", prov, text, text, level)
+            schema.SectionHeaderItem(
+                ref.target, schema.BODY, _NO_REFS, "body", "section_header", prov, text, text, level
+            )
         )
-        return schema.Ref(ref)
+        return ref
 
     def add_code(self, block: Code) -> schema.Ref:
-        text, ref = block.text, f"#/texts/{len(self.texts)}"
-        prov, language = self._locate(block, len(text)), language_name(block.language)
-        self.texts.append(schema.CodeItem(ref, schema.BODY, [], "body", "code", prov, text, text, language))
-        return schema.Ref(ref)
+        text, ref = block.text, self._next_text()
+        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
+        language = language_name(block.language)
+        self.texts.append(
+            schema.CodeItem(ref.target, schema.BODY, _NO_REFS, "body", "code", prov, text, text, language)
+        )
+        return ref
 
     def add_list(self, node: ListNode) -> schema.Ref:
         return self._add_list(node, schema.BODY)
@@ -112,21 +129,20 @@ class _Writer:
     def _add_list(self, node: ListNode, parent: schema.Ref) -> schema.Ref:
         ref = schema.Ref(f"#/groups/{len(self.groups)}")
         children: list[schema.Ref] = []
-        self.groups.append(schema.Group(ref.target, parent, children, name="list", label="list"))
-        children.extend([self._add_list_entry(entry, ref) for entry in node.entries])
-        return ref
-
-    def _add_list_entry(self, entry: ListEntry, parent: schema.Ref) -> schema.Ref:
-        item, ref = entry.item, schema.Ref(f"#/texts/{len(self.texts)}")
-        children: list[schema.Ref] = []
-        prov = self._locate(item, len(item.text)) if self.sizes else []
-        self.texts.append(
-            schema.ListTextItem(
-                ref.target, parent, children, "body", "list_item", prov, item.text, item.text, item.ordered, item.marker
+        nested: list[schema.Ref] = []
+        self.groups.append(schema.Group(ref.target, parent, children, "body", "list", "list"))
+        for entry in node.entries:
+            if isinstance(entry, ListNode):
+                nested.append(self._add_list(entry, children[-1]))
+                continue
+            text, item, nested = entry.text, self._next_text(), []
+            prov = self._locate(entry, len(text)) if self.sizes else _NO_PROVENANCE
+            self.texts.append(
+                schema.ListTextItem(
+                    item.target, ref, nested, "body", "list_item", prov, text, text, entry.ordered, entry.marker
+                )
             )
-        )
-        if entry.lists:
-            children.extend([self._add_list(node, ref) for node in entry.lists])
+            children.append(item)
         return ref
 
     def add_table(self, table: Table) -> schema.Ref:
@@ -147,15 +163,15 @@ class _Writer:
 
     def _add_caption(self, text: str, parent: schema.Ref) -> list[schema.Ref]:
         if not text:
-            return []
-        ref = f"#/texts/{len(self.texts)}"
-        self.texts.append(schema.TextItem(ref, parent, [], "body", "caption", [], text, text))
-        return [schema.Ref(ref)]
+            return _NO_REFS
+        ref = self._next_text()
+        self.texts.append(schema.TextItem(ref.target, parent, _NO_REFS, "body", "caption", _NO_PROVENANCE, text, text))
+        return [ref]
 
     def _locate(self, block: Block, length: int) -> list[schema.Provenance]:
         place = place_of(block, self.sizes) if self.sizes else None
         if place is None:
-            return []
+            return _NO_PROVENANCE
         page, left, top, right, bottom = place
         return [schema.Provenance(page, schema.BoundingBox(left, top, right, bottom), (0, length))]
 
@@ -174,11 +190,12 @@ _ADD: dict[type, Callable[[_Writer, Any], schema.Ref]] = {
 
 
 def _make_cell(cell: Cell, header_rows: int) -> schema.TableCell:
-    row_end, column_end = cell.row + cell.rows, cell.column + cell.columns
-    heads_columns = cell.is_header and is_column_header(cell, header_rows)
-    heads_rows = cell.is_header and not heads_columns
+    row, column, rows, columns = cell.row, cell.column, cell.rows, cell.columns
+    if not cell.is_header:
+        return schema.TableCell(rows, columns, row, row + rows, column, column + columns, cell.text)
+    heads_columns = is_column_header(cell, header_rows)
     return schema.TableCell(
-        cell.rows, cell.columns, cell.row, row_end, cell.column, column_end, cell.text, heads_columns, heads_rows
+        rows, columns, row, row + rows, column, column + columns, cell.text, heads_columns, not heads_columns
     )
 
 

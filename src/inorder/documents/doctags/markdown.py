@@ -119,11 +119,14 @@ def _write_list(node: ListNode) -> str:
 
 
 def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
-    for number, entry in enumerate(node.entries, 1):
-        marker = f"{_find_number(entry.item.marker, number)}." if node.ordered else "-"
-        yield f"{indent}{marker} {_escape_start(escape(entry.item.text))}".rstrip()
-        for inner in entry.lists:
-            yield from _write_entries(inner, indent + " " * (len(marker) + 1))
+    number, marker = 0, ""
+    for entry in node.entries:
+        if isinstance(entry, ListNode):
+            yield from _write_entries(entry, indent + " " * (len(marker) + 1))
+            continue
+        number += 1
+        marker = f"{_find_number(entry.marker, number)}." if node.ordered else "-"
+        yield f"{indent}{marker} {_escape_start(escape(entry.text))}".rstrip()
 
 
 def _find_number(marker: str, number: int) -> int:

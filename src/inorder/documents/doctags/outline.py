@@ -4,21 +4,12 @@ A list never crosses a page: DocTags are split at page breaks, and readers lose 
 level become children of the nearest item above them.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from inorder.documents.model import AnyBlock, ListItem
 
 DEPTH_MAX = 20
 """Deeper items are written at this depth: readers of the JSON are recursive."""
-
-
-class ListEntry(msgspec.Struct, gc=False):
-    """A list item, and the lists nested in it."""
-
-    item: ListItem
-    lists: "list[ListNode]"
 
 
 class ListNode(msgspec.Struct, gc=False):
@@ -28,53 +19,53 @@ class ListNode(msgspec.Struct, gc=False):
     ordered: bool
     page: int | None
     """The page of the first item that has one."""
-    entries: list[ListEntry]
+    entries: "list[ListItem | ListNode]"
+    """Its items, each followed by the lists that are nested in it."""
 
 
 OutlineItem = AnyBlock | ListNode
 
 
-def group_lists(blocks: list[AnyBlock]) -> Iterator[OutlineItem]:
+def group_lists(blocks: list[AnyBlock]) -> list[OutlineItem]:
     """The blocks, with each run of list items replaced by one or more lists."""
-    run: list[ListItem] = []
-    for block in blocks:
-        if type(block) is ListItem:
-            run.append(block)
-            continue
-        if run:
-            yield from _nest_items(run)
-            run = []
-        yield block
-    if run:
-        yield from _nest_items(run)
+    kinds: list[type] = [*map(type, blocks), ListItem]
+    units: list[OutlineItem] = []
+    end = 0
+    while (begin := kinds.index(ListItem, end)) < len(blocks):
+        units += blocks[end:begin]
+        end = _nest_items(blocks, begin, units)
+    units += blocks[end:]
+    return units
 
 
-def _nest_items(items: list[ListItem]) -> Iterator[ListNode]:
-    """The outermost lists of a run of list items."""
+def _nest_items(blocks: list[AnyBlock], begin: int, units: list[OutlineItem]) -> int:
+    """Add the outermost lists of the run of list items that begins there. Returns its end."""
     open_lists: list[ListNode] = []
     page: int | None = None
-    for item in items:
-        is_new_page = item.page is not None and page is not None and item.page != page
-        page = page if item.page is None else item.page
-        depth = item.depth if 0 <= item.depth <= DEPTH_MAX else min(max(item.depth, 0), DEPTH_MAX)
-        outermost = open_lists[0] if open_lists else None
-        while open_lists and (is_new_page or _ends(open_lists[-1], item, depth)):
+    for number in range(begin, len(blocks)):
+        item = blocks[number]
+        if type(item) is not ListItem:
+            return number
+        depth, ordered = item.depth, item.ordered
+        if not 0 <= depth <= DEPTH_MAX:
+            depth = min(max(depth, 0), DEPTH_MAX)
+        if item.page is not None:
+            if page is not None and item.page != page:
+                open_lists = []
+            page = item.page
+        while open_lists:
+            last = open_lists[-1]
+            if last.depth < depth:
+                open_lists.append(ListNode(depth, ordered, None, [item]))
+                last.entries.append(open_lists[-1])
+                break
+            if last.depth == depth and last.ordered == ordered:
+                last.entries.append(item)
+                break
             open_lists.pop()
-        if open_lists and open_lists[-1].depth == depth:
-            open_lists[-1].entries.append(ListEntry(item, []))
         else:
-            new_list = ListNode(depth, item.ordered, None, [ListEntry(item, [])])
-            if open_lists:
-                open_lists[-1].entries[-1].lists.append(new_list)
-            elif outermost is not None:
-                yield outermost
-            open_lists.append(new_list)
-        if open_lists[0].page is None:
+            open_lists.append(ListNode(depth, ordered, None, [item]))
+            units.append(open_lists[-1])
+        if item.page is not None and open_lists[0].page is None:
             open_lists[0].page = item.page
-    if open_lists:
-        yield open_lists[0]
-
-
-def _ends(node: ListNode, item: ListItem, depth: int) -> bool:
-    """Whether a list ends before an item: it is deeper, or a list of the other kind."""
-    return node.depth > depth or (node.depth == depth and node.ordered != item.ordered)
+    return len(blocks)

@@ -7,7 +7,7 @@ with neither position nor caption is not written.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from inorder.documents.model import (
@@ -24,11 +24,12 @@ from inorder.documents.model import (
 
 from .cells import grid_tags
 from .code_languages import language_name
-from .outline import ListEntry, ListNode, group_lists
+from .outline import ListNode, group_lists
 from .provenance import Dimensions, location_tags, place_of
 from .provenance import page_sizes as sizes_of
 from .wellformed import replace_surrogates
 
+Sizes = dict[int, Dimensions]
 LEVEL_MAX = 6
 """docling-core reads no deeper headings."""
 _RESERVED = re.compile(r"#_#_DOCLING_DOC_PAGE_BREAK_(\d+)_(\d+)_#_#")
@@ -44,58 +45,78 @@ def write_doctags(document: Document) -> str:
     return replace_surrogates(f"<doctag>{body}\n</doctag>")
 
 
-def _write_lines(document: Document) -> Iterator[str]:
+def _write_lines(document: Document) -> list[str]:
     sizes = sizes_of(document)
+    units = group_lists(document.blocks)
+    if not sizes:
+        return [line for unit in units if (line := _WRITERS[type(unit)](unit, "", sizes))]
+    lines: list[str] = []
     page_reached: int | None = None
-    for unit in group_lists(document.blocks):
-        if sizes and unit.page is not None and unit.page in sizes:
+    for unit in units:
+        if unit.page is not None and unit.page in sizes:
             if page_reached is not None and unit.page > page_reached:
-                yield "<page_break>"
+                lines.append("<page_break>")
             page_reached = max(page_reached or unit.page, unit.page)
-        if isinstance(unit, ListNode):
-            line = _write_list(unit, sizes)
-        else:
-            at = location_tags(place_of(unit, sizes), sizes) if sizes else ""
-            line = _WRITERS[type(unit)](unit, at)
-        if line:
-            yield line
+        at = "" if isinstance(unit, ListNode) else location_tags(place_of(unit, sizes), sizes)
+        if line := _WRITERS[type(unit)](unit, at, sizes):
+            lines.append(line)
+    return lines
 
 
-def _write_paragraph(block: Paragraph, at: str) -> str:
+def _write_paragraph(block: Paragraph, at: str, _: Sizes) -> str:
     return f"<text>{at}{block.text.strip()}</text>"
 
 
-def _write_heading(block: Heading, at: str) -> str:
-    tag = f"section_header_level_{heading_level(block)}"
-    return f"<{tag}>{at}{block.text.strip()}</{tag}>"
+def _write_heading(block: Heading, at: str, _: Sizes) -> str:
+    level = heading_level(block)
+    return f"<section_header_level_{level}>{at}{block.text.strip()}</section_header_level_{level}>"
 
 
-def _write_title(block: Title, at: str) -> str:
+def _write_title(block: Title, at: str, _: Sizes) -> str:
     return f"<title>{at}{block.text.strip()}</title>"
 
 
-def _write_code(block: Code, at: str) -> str:
+def _write_code(block: Code, at: str, _: Sizes) -> str:
     return f"<code>{at}<_{language_name(block.language)}_>{block.text}</code>"
 
 
-def _write_formula(block: Formula, at: str) -> str:
+def _write_formula(block: Formula, at: str, _: Sizes) -> str:
     return f"<formula>{at}{block.text.strip()}</formula>"
 
 
-def _write_furniture(block: Furniture, at: str) -> str:
+def _write_furniture(block: Furniture, at: str, _: Sizes) -> str:
     return f"<page_{block.kind}>{at}{block.text.strip()}</page_{block.kind}>"
 
 
-def _write_table(block: Table, at: str) -> str:
+def _write_table(block: Table, at: str, _: Sizes) -> str:
     return _wrap(f"{at}{grid_tags(block)}", block.caption, "otsl")
 
 
-def _write_picture(block: Picture, at: str) -> str:
+def _write_picture(block: Picture, at: str, _: Sizes) -> str:
     return _wrap(at, block.caption, "picture")
 
 
-_WRITERS: dict[type, Callable[[Any, str], str]] = {
+def _write_list(node: ListNode, _: str, sizes: Sizes) -> str:
+    items: list[str] = []
+    for entry in node.entries:
+        if isinstance(entry, ListNode):
+            text = _write_list(entry, "", sizes)
+        else:
+            text = entry.text.strip()
+            if sizes:
+                text = location_tags(place_of(entry, sizes), sizes) + text
+        if text:
+            items.append(text)
+    if not items:
+        return ""
+    tag = "ordered_list" if node.ordered else "unordered_list"
+    inner = "</list_item>\n<list_item>".join(items)
+    return f"<{tag}><list_item>{inner}</list_item>\n</{tag}>"
+
+
+_WRITERS: dict[type, Callable[[Any, str, Sizes], str]] = {
     Paragraph: _write_paragraph,
+    ListNode: _write_list,
     Heading: _write_heading,
     Title: _write_title,
     Code: _write_code,
@@ -108,30 +129,11 @@ _WRITERS: dict[type, Callable[[Any, str], str]] = {
 
 def heading_level(heading: Heading) -> int:
     """The level of a heading, within the range that DocTags have."""
-    return min(max(heading.level, 1), LEVEL_MAX)
+    level = heading.level
+    return level if 1 <= level <= LEVEL_MAX else min(max(level, 1), LEVEL_MAX)
 
 
 def _wrap(content: str, caption: str, tag: str) -> str:
     if caption:
         content += f"<caption>{caption}</caption>"
     return f"<{tag}>{content}</{tag}>" if content else ""
-
-
-def _write_list(node: ListNode, sizes: dict[int, Dimensions]) -> str:
-    items = [line for entry in node.entries for line in _write_list_entry(entry, sizes)]
-    if not items:
-        return ""
-    tag = "ordered_list" if node.ordered else "unordered_list"
-    inner = "\n".join(f"<list_item>{item}</list_item>" for item in items)
-    return f"<{tag}>{inner}\n</{tag}>"
-
-
-def _write_list_entry(entry: ListEntry, sizes: dict[int, Dimensions]) -> Iterator[str]:
-    text = entry.item.text.strip()
-    if sizes:
-        text = location_tags(place_of(entry.item, sizes), sizes) + text
-    if text:
-        yield text
-    for node in entry.lists:
-        if inner := _write_list(node, sizes):
-            yield inner

@@ -5,6 +5,8 @@ the text since the last block into a paragraph, a list item or a heading. The fi
 item; text that follows immediately is appended to it, because a list with paragraphs in it is still one list.
 """
 
+import msgspec
+
 from inorder.documents.model import AnyBlock, Heading, ListItem, Paragraph, Picture, Title
 
 from .whitespace import collapse_whitespace
@@ -13,19 +15,17 @@ ITEM_LENGTH_MAX = 10_000
 """Characters. When a list item is longer, further text of it becomes paragraphs."""
 
 
-class OpenList:
+class OpenList(msgspec.Struct, gc=False):
     """A list whose end has not been reached."""
 
-    __slots__ = ("depth", "is_ordered", "is_pending", "item", "marker", "next_number", "style")
-
-    def __init__(self, depth: int, is_ordered: bool, next_number: int = 1, style: str = "1") -> None:
-        self.depth = depth
-        self.is_ordered = is_ordered
-        self.next_number = next_number
-        self.style = style
-        self.marker = "-"
-        self.is_pending = False
-        self.item: ListItem | None = None
+    depth: int
+    is_ordered: bool
+    next_number: int = 1
+    style: str = "1"
+    marker: str = "-"
+    is_pending: bool = False
+    """Whether the open item has no text yet."""
+    item: ListItem | None = None
 
 
 class BlockBuilder:
@@ -47,31 +47,29 @@ class BlockBuilder:
         if parts := self.parts:
             text = collapse_whitespace(parts[0] if len(parts) == 1 else "".join(parts))
             parts.clear()
-            if text:
-                self._emit(text)
+            if not text:
+                pass
+            elif self.heading:
+                self.blocks.append(Heading(text, self.heading))
+            elif self.lists:
+                self._emit_in_list(text, self.lists[-1])
+            else:
+                self.blocks.append(Paragraph(text, self.links) if self.links else Paragraph(text))
             if self.links:
                 self.links = []
         if self.pictures:
             self.blocks += self.pictures
             self.pictures.clear()
 
-    def _emit(self, text: str) -> None:
-        if self.heading:
-            self.blocks.append(Heading(text=text, level=self.heading))
-        elif not self.lists:
-            self.blocks.append(Paragraph(text=text, links=self.links) if self.links else Paragraph(text=text))
-        else:
-            self._emit_in_list(text, self.lists[-1])
-
     def _emit_in_list(self, text: str, within: OpenList) -> None:
         if within.is_pending:
             within.is_pending = False
-            within.item = ListItem(text=text, depth=within.depth, ordered=within.is_ordered, marker=within.marker)
-            self.blocks.append(within.item)
+            within.item = item = ListItem(text, within.depth, within.is_ordered, within.marker)
+            self.blocks.append(item)
         elif within.item is not None and self.blocks[-1] is within.item and len(within.item.text) < ITEM_LENGTH_MAX:
             within.item.text += " " + text
         else:
-            self.blocks.append(Paragraph(text=text, links=self.links))
+            self.blocks.append(Paragraph(text, self.links))
 
     def add(self, blocks: list[AnyBlock]) -> None:
         """Add finished blocks."""
@@ -127,8 +125,10 @@ def mark_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
     if len(first_level) == 1:
         for heading in headings:
             heading.level = max(heading.level - 1, 1)
-        return [Title(text=block.text) if block is first_level[0] else block for block in blocks]
+        at = next(number for number, block in enumerate(blocks) if block is first_level[0])
+        blocks[at] = Title(first_level[0].text)
+        return blocks
     title = collapse_whitespace(stated)
     if title and all(heading.text != title for heading in headings):
-        return [Title(text=title), *blocks]
+        return [Title(title), *blocks]
     return blocks

@@ -35,6 +35,7 @@ class TableGrid:
         self._occupied_until: list[int] = []
         """Per column, the first row that no cell above covers."""
         self._is_huge = False
+        self._has_spans = False
 
     def new_row(self) -> None:
         self._row += 1
@@ -54,6 +55,7 @@ class TableGrid:
             self._cells.append(Cell(text, row, column, 1, 1, is_header))
             self._column = column + 1
             return
+        self._has_spans |= rows != 1
         while column < len(occupied) and occupied[column] > row:
             column += 1
         end = min(column + max(columns, 1), column + COLUMNS_MAX)
@@ -65,6 +67,18 @@ class TableGrid:
             self._occupy(column, end, row + rows if rows > 0 else POSITIONS_MAX)
         self._cells.append(Cell(text, row, column, rows if rows > 0 else POSITIONS_MAX, end - column, is_header))
         self._column = end
+
+    def add_row(self, texts: list[str], *, is_header: bool) -> None:
+        """Add a row of plain cells."""
+        self.new_row()
+        row, occupied = self._row, self._occupied_until
+        if self._is_full(row) or len(texts) != len(occupied) or max(occupied, default=0) > row:
+            for text in texts:
+                self.add(text, is_header=is_header)
+            return
+        occupied[:] = [row + 1] * len(texts)  # the usual case: as many cells as in the rows above, which end there
+        self._cells += [Cell(text, row, column, 1, 1, is_header) for column, text in enumerate(texts)]
+        self._column = len(texts)
 
     def _is_full(self, row: int) -> bool:
         """Whether the grid with this row is too large."""
@@ -90,9 +104,9 @@ class TableGrid:
             budget.warnings.append(f"a table with {rows:,} rows is too large and was read as paragraphs")
             return [Paragraph(text=text) for text in self._join_rows(caption)]
         budget.positions_left -= rows * columns
-        for cell in self._cells:
-            if cell.rows > rows - cell.row:
-                cell.rows = rows - cell.row
+        if self._has_spans:
+            for cell in self._cells:
+                cell.rows = min(cell.rows, rows - cell.row)
         return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]
 
     def _join_rows(self, caption: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from inorder.documents.model import Code
-from inorder.documents.readers.block_builder import BlockBuilder
+from inorder.documents.readers.block_builder import BlockBuilder, OpenList
 from inorder.documents.readers.html.reader import read_page
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
@@ -18,6 +18,8 @@ from .parser import UnparsableError, is_parser_panic, list_delimiters, parse
 
 NESTING_MAX = 100
 """Levels of lists and quotes. Real documents have fewer, and readers of the result are recursive."""
+
+_LEVELS = {f"H{level}": level for level in range(1, 7)}
 
 
 class MarkdownWalker:
@@ -32,8 +34,6 @@ class MarkdownWalker:
         self._depth = 0
         self._list_delimiters: Iterator[str] | None = None
         self._language = ""
-        self._grid = TableGrid()
-        self._is_header = False
 
     def walk(self) -> None:
         """Read the whole text. Raises `UnparsableError` if it must be read as plain text."""
@@ -59,34 +59,77 @@ class MarkdownWalker:
             kind, value = event.popitem()
             if kind == "Text":
                 append(value)
+            elif kind == "End":
+                if type(value) is not str:
+                    value, _ = value.popitem()
+                if value in end_handlers:
+                    end_handlers[value]()
             elif kind == "Start":
                 if value == "Paragraph":
                     if parts or builder.pictures:
                         builder.flush()
-                    continue
-                tag, about = value.popitem() if type(value) is dict else (value, None)
-                if handle := start_handlers.get(tag):
-                    handle(about)
-            elif kind == "End":
-                tag = value if type(value) is str else next(iter(value))
-                if end := end_handlers.get(tag):
-                    end()
+                elif value == "Item":
+                    self._begin_item()
+                elif type(value) is dict:
+                    tag, about = value.popitem()
+                    if tag == "Table":
+                        self._read_table(events)
+                    elif tag in start_handlers:
+                        start_handlers[tag](about)
+                elif value == "HtmlBlock":
+                    builder.flush()
             elif kind == "InlineHtml":
                 self._inline.read_html_tag(value)
             else:
                 append(value)
 
+    def _read_table(self, events: Iterator[Any]) -> None:
+        """Read a table up to its end. Its cells contain only inline elements."""
+        builder, inline, grid = self.builder, self._inline, TableGrid()
+        parts, append = builder.parts, builder.parts.append
+        builder.flush()
+        inline.is_in_table = True
+        row: list[str] = []
+        for event in events:
+            if type(event) is str:
+                append(" ")
+                continue
+            kind, value = event.popitem()
+            if kind == "Text":
+                append(value)
+            elif kind == "Start":
+                if type(value) is dict:
+                    tag, about = value.popitem()
+                    if tag == "Link":
+                        inline.open_link(about)
+                    elif tag == "Image":
+                        inline.open_picture(about)
+            elif kind == "End":
+                if value == "TableCell":
+                    row.append(collapse_whitespace(parts[0] if len(parts) == 1 else "".join(parts)))
+                    parts.clear()
+                elif value == "TableRow" or value == "TableHead":
+                    grid.add_row(row, is_header=value == "TableHead")
+                    row = []
+                elif value == "Table":
+                    break
+                elif value == "Link":
+                    inline.close_link()
+                elif value == "Image":
+                    inline.close_picture()
+            elif kind == "InlineHtml":
+                inline.read_html_tag(value)
+            else:
+                append(value)
+        inline.is_in_table = False
+        builder.add(grid.finish(self._budget))
+
     def _start_handlers(self) -> dict[str, Callable[[Any], None]]:
         return {
-            "HtmlBlock": self._begin_text,
             "Heading": self._begin_heading,
             "BlockQuote": self._begin_quote,
             "List": self._begin_list,
-            "Item": self._begin_item,
             "CodeBlock": self._begin_code,
-            "Table": self._begin_table,
-            "TableHead": self._begin_head,
-            "TableRow": self._begin_row,
             "Link": self._inline.open_link,
             "Image": self._inline.open_picture,
         }
@@ -98,10 +141,8 @@ class MarkdownWalker:
             "Heading": self.builder.close_heading,
             "BlockQuote": self._end_quote,
             "List": self._end_list,
-            "Item": self.builder.close_item,
+            "Item": self.builder.flush,
             "CodeBlock": self._end_code,
-            "Table": self._end_table,
-            "TableCell": self._end_cell,
             "Link": self._inline.close_link,
             "Image": self._inline.close_picture,
         }
@@ -112,14 +153,11 @@ class MarkdownWalker:
         self.builder.parts.clear()
         return text
 
-    def _begin_text(self, _: None) -> None:
-        self.builder.flush()
-
     def _end_html(self) -> None:
         self.builder.add(read_page(self._take_text().encode(), self.warnings, keep_all=True)[0])
 
     def _begin_heading(self, about: dict[str, Any]) -> None:
-        self.builder.open_heading(int(about["level"][1:]))
+        self.builder.open_heading(_LEVELS[about["level"]])
 
     def _begin_quote(self, _: None) -> None:
         self._descend()
@@ -136,25 +174,27 @@ class MarkdownWalker:
 
     def _begin_list(self, first: int | None) -> None:
         self._descend()
+        builder = self.builder
+        if builder.parts or builder.pictures:
+            builder.flush()
         if first is None:
-            self.builder.open_list(False)
+            builder.lists.append(OpenList(len(builder.lists), False))
             return
         if self._list_delimiters is None:
             self._list_delimiters = list_delimiters(self._text)
-        self.builder.open_list(True, first, next(self._list_delimiters))
+        builder.lists.append(OpenList(len(builder.lists), True, first, next(self._list_delimiters)))
 
     def _end_list(self) -> None:
         self._depth -= 1
-        self.builder.close_list()
+        self.builder.lists.pop()
 
-    def _begin_item(self, _: None) -> None:
+    def _begin_item(self) -> None:
         """Items are counted from the first number on, as Markdown defines it: many authors write 1 for every item."""
         within = self.builder.lists[-1]
+        within.is_pending, within.item = True, None
         if within.is_ordered:
-            self.builder.open_item(f"{within.next_number}{within.style}")
+            within.marker = f"{within.next_number}{within.style}"
             within.next_number += 1
-        else:
-            self.builder.open_item("-")
 
     def _begin_code(self, about: str | dict[str, str]) -> None:
         self.builder.flush()
@@ -164,24 +204,4 @@ class MarkdownWalker:
     def _end_code(self) -> None:
         text = self._take_text().rstrip("\n")
         if text:
-            self.builder.add([Code(text=text, language=self._language)])
-
-    def _begin_table(self, _: object) -> None:
-        self.builder.flush()
-        self._grid = TableGrid()
-        self._inline.is_in_table = True
-
-    def _begin_head(self, _: None) -> None:
-        self._grid.new_row()
-        self._is_header = True
-
-    def _begin_row(self, _: None) -> None:
-        self._grid.new_row()
-        self._is_header = False
-
-    def _end_cell(self) -> None:
-        self._grid.add(collapse_whitespace(self._take_text()), is_header=self._is_header)
-
-    def _end_table(self) -> None:
-        self._inline.is_in_table = False
-        self.builder.add(self._grid.finish(self._budget))
+            self.builder.blocks.append(Code(text, self._language))
