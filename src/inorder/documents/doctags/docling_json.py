@@ -35,8 +35,18 @@ from .tags import heading_level
 from .wellformed import clean_document, replace_surrogates
 
 _ENCODER = msgspec.json.Encoder()
-_NO_REFS: list[schema.Ref] = []
-_NO_PROVENANCE: list[schema.Provenance] = []
+_LAYERS = {"page_header": "furniture", "page_footer": "furniture"}
+"""Labels of texts that are not in the body."""
+_TEXTS = {
+    label: schema.join_fields(schema.TextFields(schema.BODY, [], _LAYERS.get(label, "body"), label, []))
+    for label in ("text", "title", "section_header", "code", "formula", "page_header", "page_footer")
+}
+"""What texts without a position have in common, by label."""
+_PARAGRAPHS, _HEADINGS, _CODES = _TEXTS["text"], _TEXTS["section_header"], _TEXTS["code"]
+_LIST_ITEMS = schema.join_fields(schema.ListItemFields("body", "list_item", []))
+_PLAIN_CELLS = schema.join_fields(schema.CellFlags())
+_COLUMN_HEADERS = schema.join_fields(schema.CellFlags(column_header=True))
+_ROW_HEADERS = schema.join_fields(schema.CellFlags(row_header=True))
 
 
 def _make_text_ref(number: int) -> schema.Ref:
@@ -79,49 +89,49 @@ class _Writer:
     def __init__(self, document: Document) -> None:
         self.sizes = page_sizes(document)
         self.groups: list[schema.Group] = []
-        self.texts: list[schema.TextItem] = []
+        self.texts: list[schema.TextItem | schema.ListTextItem] = []
         self.pictures: list[schema.FloatingItem] = []
         self.tables: list[schema.TableItem] = []
         self._next_text = chain(_TEXT_REFS, map(_make_text_ref, count(len(_TEXT_REFS)))).__next__
 
     def add_paragraph(self, block: Paragraph) -> schema.Ref:
         text, ref = block.text, self._next_text()
-        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
+        common = self._place(block, "text", text) if self.sizes else _PARAGRAPHS
         orig = insert_links(text, block.links) if block.links else text
-        self.texts.append(schema.TextItem(ref.target, schema.BODY, _NO_REFS, "body", "text", prov, orig, text))
+        self.texts.append(schema.TextItem(ref.target, common, orig, text))
         return ref
 
-    def add_plain(self, block: Title | Formula) -> schema.Ref:
-        return self._add_text(block, "title" if type(block) is Title else "formula", block.text, "body")
+    def add_title(self, block: Title) -> schema.Ref:
+        return self._add_text(block, "title", block.text)
+
+    def add_formula(self, block: Formula) -> schema.Ref:
+        return self._add_text(block, "formula", block.text)
 
     def add_furniture(self, block: Furniture) -> schema.Ref:
-        return self._add_text(block, f"page_{block.kind}", block.text, "furniture")
+        return self._add_text(block, f"page_{block.kind}", block.text)
 
-    def _add_text(self, block: Block, label: str, text: str, layer: str) -> schema.Ref:
+    def _add_text(self, block: Block, label: str, text: str) -> schema.Ref:
         ref = self._next_text()
-        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
-        self.texts.append(schema.TextItem(ref.target, schema.BODY, _NO_REFS, layer, label, prov, text, text))
+        self.texts.append(schema.TextItem(ref.target, self._place(block, label, text), text, text))
         return ref
 
     def add_heading(self, block: Heading) -> schema.Ref:
         text, ref = block.text, self._next_text()
-        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
-        level = heading_level(block)
-        self.texts.append(
-            schema.SectionHeaderItem(
-                ref.target, schema.BODY, _NO_REFS, "body", "section_header", prov, text, text, level
-            )
-        )
+        common = self._place(block, "section_header", text) if self.sizes else _HEADINGS
+        self.texts.append(schema.SectionHeaderItem(ref.target, common, text, text, heading_level(block)))
         return ref
 
     def add_code(self, block: Code) -> schema.Ref:
         text, ref = block.text, self._next_text()
-        prov = self._locate(block, len(text)) if self.sizes else _NO_PROVENANCE
-        language = language_name(block.language)
-        self.texts.append(
-            schema.CodeItem(ref.target, schema.BODY, _NO_REFS, "body", "code", prov, text, text, language)
-        )
+        common = self._place(block, "code", text) if self.sizes else _CODES
+        self.texts.append(schema.CodeItem(ref.target, common, text, text, language_name(block.language)))
         return ref
+
+    def _place(self, block: Block, label: str, text: str) -> msgspec.Raw:
+        prov = self._locate(block, len(text))
+        if not prov:
+            return _TEXTS[label]
+        return schema.join_fields(schema.TextFields(schema.BODY, [], _LAYERS.get(label, "body"), label, prov))
 
     def add_list(self, node: ListNode) -> schema.Ref:
         return self._add_list(node, schema.BODY)
@@ -135,12 +145,11 @@ class _Writer:
             if isinstance(entry, ListNode):
                 nested.append(self._add_list(entry, children[-1]))
                 continue
-            text, item, nested = entry.text, self._next_text(), []
-            prov = self._locate(entry, len(text)) if self.sizes else _NO_PROVENANCE
+            text, item, nested, common = entry.text, self._next_text(), [], _LIST_ITEMS
+            if self.sizes and (prov := self._locate(entry, len(text))):
+                common = schema.join_fields(schema.ListItemFields("body", "list_item", prov))
             self.texts.append(
-                schema.ListTextItem(
-                    item.target, ref, nested, "body", "list_item", prov, text, text, entry.ordered, entry.marker
-                )
+                schema.ListTextItem(item.target, ref, nested, common, text, text, entry.ordered, entry.marker)
             )
             children.append(item)
         return ref
@@ -163,15 +172,15 @@ class _Writer:
 
     def _add_caption(self, text: str, parent: schema.Ref) -> list[schema.Ref]:
         if not text:
-            return _NO_REFS
-        ref = self._next_text()
-        self.texts.append(schema.TextItem(ref.target, parent, _NO_REFS, "body", "caption", _NO_PROVENANCE, text, text))
+            return []
+        ref, common = self._next_text(), schema.join_fields(schema.TextFields(parent, [], "body", "caption", []))
+        self.texts.append(schema.TextItem(ref.target, common, text, text))
         return [ref]
 
     def _locate(self, block: Block, length: int) -> list[schema.Provenance]:
         place = place_of(block, self.sizes) if self.sizes else None
         if place is None:
-            return _NO_PROVENANCE
+            return []
         page, left, top, right, bottom = place
         return [schema.Provenance(page, schema.BoundingBox(left, top, right, bottom), (0, length))]
 
@@ -180,23 +189,20 @@ _ADD: dict[type, Callable[[_Writer, Any], schema.Ref]] = {
     Paragraph: _Writer.add_paragraph,
     ListNode: _Writer.add_list,
     Heading: _Writer.add_heading,
-    Title: _Writer.add_plain,
+    Title: _Writer.add_title,
     Code: _Writer.add_code,
     Table: _Writer.add_table,
     Picture: _Writer.add_picture,
-    Formula: _Writer.add_plain,
+    Formula: _Writer.add_formula,
     Furniture: _Writer.add_furniture,
 }
 
 
 def _make_cell(cell: Cell, header_rows: int) -> schema.TableCell:
-    row, column, rows, columns = cell.row, cell.column, cell.rows, cell.columns
-    if not cell.is_header:
-        return schema.TableCell(rows, columns, row, row + rows, column, column + columns, cell.text)
-    heads_columns = is_column_header(cell, header_rows)
-    return schema.TableCell(
-        rows, columns, row, row + rows, column, column + columns, cell.text, heads_columns, not heads_columns
-    )
+    row, column, rows, columns, flags = cell.row, cell.column, cell.rows, cell.columns, _PLAIN_CELLS
+    if cell.is_header:
+        flags = _COLUMN_HEADERS if is_column_header(cell, header_rows) else _ROW_HEADERS
+    return schema.TableCell(rows, columns, row, row + rows, column, column + columns, cell.text, flags)
 
 
 def insert_links(text: str, links: list[tuple[str, str]]) -> str:

@@ -1,4 +1,8 @@
-"""The part of the DoclingDocument JSON schema, version 1.10, that we write. It gives the names and order of fields."""
+"""The part of the DoclingDocument JSON schema, version 1.10, that we write. It gives the names and order of fields.
+
+Fields that follow each other and have the same values in many items are one field here (`Raw`): the JSON of their
+values and of the names between them, which `join_fields` makes.
+"""
 
 import msgspec
 
@@ -43,15 +47,22 @@ class Group(msgspec.Struct, gc=False):
     label: str = "unspecified"
 
 
-class TextItem(msgspec.Struct, gc=False):
-    """Text of any kind. `label` names the kind."""
+class TextFields(msgspec.Struct, gc=False):
+    """What texts of a kind have in common. `label` names the kind."""
 
-    self_ref: str
     parent: Ref
     children: list[Ref]
     content_layer: str
     label: str
     prov: list[Provenance]
+
+
+class TextItem(msgspec.Struct, gc=False):
+    """Text of any kind."""
+
+    self_ref: str
+    common: msgspec.Raw = msgspec.field(name="parent")
+    """`TextFields`."""
     orig: str
     text: str
 
@@ -62,13 +73,6 @@ class SectionHeaderItem(TextItem, gc=False):
     level: int
 
 
-class ListTextItem(TextItem, gc=False):
-    """A list item."""
-
-    enumerated: bool
-    marker: str
-
-
 class CodeItem(TextItem, gc=False):
     """Code. In the schema it is also a floating item, with captions."""
 
@@ -76,6 +80,28 @@ class CodeItem(TextItem, gc=False):
     captions: list[Ref] = []
     references: list[Ref] = []
     footnotes: list[Ref] = []
+
+
+class ListItemFields(msgspec.Struct, gc=False):
+    """What list items have in common."""
+
+    content_layer: str
+    label: str
+    prov: list[Provenance]
+
+
+class ListTextItem(msgspec.Struct, gc=False):
+    """A list item."""
+
+    self_ref: str
+    parent: Ref
+    children: list[Ref]
+    common: msgspec.Raw = msgspec.field(name="content_layer")
+    """`ListItemFields`."""
+    orig: str
+    text: str
+    enumerated: bool
+    marker: str
 
 
 class FloatingItem(msgspec.Struct, gc=False):
@@ -93,6 +119,15 @@ class FloatingItem(msgspec.Struct, gc=False):
     annotations: list[str] = []
 
 
+class CellFlags(msgspec.Struct, gc=False):
+    """The kind of a cell."""
+
+    column_header: bool = False
+    row_header: bool = False
+    row_section: bool = False
+    fillable: bool = False
+
+
 class TableCell(msgspec.Struct, gc=False):
     """One cell of a table."""
 
@@ -103,10 +138,8 @@ class TableCell(msgspec.Struct, gc=False):
     start_col_offset_idx: int
     end_col_offset_idx: int
     text: str
-    column_header: bool = False
-    row_header: bool = False
-    row_section: bool = False
-    fillable: bool = False
+    flags: msgspec.Raw = msgspec.field(name="column_header")
+    """`CellFlags`."""
 
 
 class TableData(msgspec.Struct, gc=False):
@@ -156,9 +189,14 @@ class Record(msgspec.Struct, kw_only=True):
     furniture: Group
     body: Group
     groups: list[Group]
-    texts: list[TextItem]
+    texts: list[TextItem | ListTextItem]
     pictures: list[FloatingItem]
     tables: list[TableItem]
     key_value_items: list[str] = []
     form_items: list[str] = []
     pages: dict[str, PageItem]
+
+
+def join_fields(fields: TextFields | ListItemFields | CellFlags) -> msgspec.Raw:
+    """The JSON of several fields without the name of the first, as a value of it."""
+    return msgspec.Raw(msgspec.json.encode(fields).partition(b":")[2][:-1])
