@@ -48,11 +48,11 @@ class MarkdownWalker:
 
     def _handle_events(self, events: Iterator[Any]) -> None:
         builder, start_handlers, end_handlers = self.builder, self._start_handlers(), self._end_handlers()
-        parts, append = builder.parts, builder.parts.append
+        parts, append, flush = builder.parts, builder.parts.append, builder.flush
         for event in events:
             if type(event) is str:
                 if event == "Rule":
-                    builder.flush()
+                    flush()
                 else:  # a line break within a text
                     append(" ")
                 continue
@@ -60,14 +60,17 @@ class MarkdownWalker:
             if kind == "Text":
                 append(value)
             elif kind == "End":
-                if type(value) is not str:
+                if value == "Paragraph" or value == "Item":
+                    flush()
+                    continue
+                if type(value) is dict:
                     value, _ = value.popitem()
                 if value in end_handlers:
                     end_handlers[value]()
             elif kind == "Start":
                 if value == "Paragraph":
                     if parts or builder.pictures:
-                        builder.flush()
+                        flush()
                 elif value == "Item":
                     self._begin_item()
                 elif type(value) is dict:
@@ -77,7 +80,7 @@ class MarkdownWalker:
                     elif tag in start_handlers:
                         start_handlers[tag](about)
                 elif value == "HtmlBlock":
-                    builder.flush()
+                    flush()
             elif kind == "InlineHtml":
                 self._inline.read_html_tag(value)
             else:
@@ -136,12 +139,10 @@ class MarkdownWalker:
 
     def _end_handlers(self) -> dict[str, Callable[[], None]]:
         return {
-            "Paragraph": self.builder.flush,
             "HtmlBlock": self._end_html,
             "Heading": self.builder.close_heading,
             "BlockQuote": self._end_quote,
             "List": self._end_list,
-            "Item": self.builder.flush,
             "CodeBlock": self._end_code,
             "Link": self._inline.close_link,
             "Image": self._inline.close_picture,
