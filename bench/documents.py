@@ -46,14 +46,16 @@ def _raw(path: str) -> None:
 
 def _inorder(path: str) -> None:
     from inorder.documents.doctags.docling_json import write_json
+    from inorder.documents.doctags.outline import group_lists
     from inorder.documents.doctags.tags import write_doctags
     from inorder.documents.readers.registry import load_reader
     from inorder.documents.readers.sniff import sniff
 
     data = Path(path).read_bytes()
     document = load_reader(sniff(path, data[:4096]))(data, "document")
-    write_json(document)
-    write_doctags(document)
+    outline = group_lists(document.blocks)
+    write_json(document, outline=outline)
+    write_doctags(document, outline)
 
 
 def _kreuzberg(path: str) -> None:

@@ -29,7 +29,7 @@ from inorder.documents.model import (
 from . import schema
 from .cells import count_header_rows, is_column_header
 from .code_languages import language_name
-from .outline import ListNode, group_lists
+from .outline import ListNode, OutlineItem, group_lists
 from .provenance import page_sizes, place_of
 from .tags import heading_level
 from .wellformed import clean_document, replace_surrogates
@@ -57,17 +57,23 @@ _TEXT_REFS = [_make_text_ref(number) for number in range(500)]
 """The references of the first texts. Most documents have no others."""
 
 
-def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) -> bytes:
-    """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`."""
+def write_json(
+    document: Document, *, filename: str = "", binary_hash: int = 0, outline: list[OutlineItem] | None = None
+) -> bytes:
+    """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`.
+    `outline` is that of its blocks, if it is known."""
     try:
-        return _ENCODER.encode(_make_record(document, filename, binary_hash))
+        return _ENCODER.encode(_make_record(document, filename, binary_hash, outline))
     except UnicodeEncodeError:
         return _ENCODER.encode(_make_record(clean_document(document), replace_surrogates(filename), binary_hash))
 
 
-def _make_record(document: Document, filename: str, binary_hash: int) -> schema.Record:
+def _make_record(
+    document: Document, filename: str, binary_hash: int, outline: list[OutlineItem] | None = None
+) -> schema.Record:
     writer = _Writer(document)
-    top = [_ADD[type(unit)](writer, unit) for unit in group_lists(document.blocks)]
+    units = group_lists(document.blocks) if outline is None else outline
+    top = [_ADD[type(unit)](writer, unit) for unit in units]
     sizes = writer.sizes.items()
     return schema.Record(
         name=document.name,

@@ -22,6 +22,7 @@ from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import StoredInput
 
 from .docling_json import write_json
+from .outline import OutlineItem
 from .tags import write_doctags
 from .wellformed import clean_document, replace_surrogates
 
@@ -81,9 +82,9 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
         return self.doctags if self.document is None else encode_doctags(self.document)
 
 
-def encode_doctags(document: Document) -> bytes:
+def encode_doctags(document: Document, outline: list[OutlineItem] | None = None) -> bytes:
     """A document as DocTags, in UTF-8."""
-    return write_doctags(document).encode("utf-8", "replace")
+    return write_doctags(document, outline).encode("utf-8", "replace")
 
 
 _PACK = msgspec.msgpack.Encoder()

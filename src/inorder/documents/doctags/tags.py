@@ -24,7 +24,7 @@ from inorder.documents.model import (
 
 from .cells import grid_tags
 from .code_languages import language_name
-from .outline import ListNode, group_lists
+from .outline import ListNode, OutlineItem, group_lists
 from .provenance import Dimensions, location_tags, place_of
 from .provenance import page_sizes as sizes_of
 from .wellformed import replace_surrogates
@@ -37,17 +37,16 @@ _RESERVED_BEGINS = "#_#_DOCLING_DOC_PAGE_BREAK_"
 """docling-core's internal mark of a page break. It replaces the mark even in text, and so do we."""
 
 
-def write_doctags(document: Document) -> str:
-    """The DocTags of a document."""
-    body = "\n".join(_write_lines(document))
+def write_doctags(document: Document, outline: list[OutlineItem] | None = None) -> str:
+    """The DocTags of a document. `outline` is that of its blocks, if it is known."""
+    units = group_lists(document.blocks) if outline is None else outline
+    body = "\n".join(_write_lines(units, sizes_of(document)))
     if _RESERVED_BEGINS in body:
         body = _RESERVED.sub("<page_break>", body)
     return replace_surrogates(f"<doctag>{body}\n</doctag>")
 
 
-def _write_lines(document: Document) -> list[str]:
-    sizes = sizes_of(document)
-    units = group_lists(document.blocks)
+def _write_lines(units: list[OutlineItem], sizes: Sizes) -> list[str]:
     if not sizes:
         return [line for unit in units if (line := _WRITERS[type(unit)](unit, "", sizes))]
     lines: list[str] = []

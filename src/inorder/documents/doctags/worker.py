@@ -18,6 +18,7 @@ from inorder.stage.contracts import Skip, StageError, WorkItem
 
 from .docling_json import write_json
 from .kinds import ANY, NOT_FETCHED, settle_kind
+from .outline import group_lists
 from .storage import (
     PageRange,
     StoredDocument,
@@ -198,9 +199,10 @@ def _write_outputs(item: WorkItem, context: StageContext, document: Document, da
     if context.is_stored:
         contents = {"document": pack_document(StoredDocument(filename, binary_hash, document))}
     else:
+        outline = group_lists(document.blocks)
         contents = {
-            "record": write_json(document, filename=filename, binary_hash=binary_hash),
-            "doctags": encode_doctags(document),
+            "record": write_json(document, filename=filename, binary_hash=binary_hash, outline=outline),
+            "doctags": encode_doctags(document, outline),
         }
     for name, content in contents.items():
         context.write_output(name, content)
