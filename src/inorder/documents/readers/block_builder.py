@@ -52,7 +52,13 @@ class BlockBuilder:
             elif self.heading:
                 self.blocks.append(Heading(text, self.heading))
             elif self.lists:
-                self._emit_in_list(text, self.lists[-1])
+                within = self.lists[-1]
+                if within.is_pending:
+                    within.is_pending = False
+                    within.item = item = ListItem(text, within.depth, within.is_ordered, within.marker)
+                    self.blocks.append(item)
+                else:
+                    self._continue_item(text, within.item)
             else:
                 self.blocks.append(Paragraph(text, self.links) if self.links else Paragraph(text))
             if self.links:
@@ -61,13 +67,9 @@ class BlockBuilder:
             self.blocks += self.pictures
             self.pictures.clear()
 
-    def _emit_in_list(self, text: str, within: OpenList) -> None:
-        if within.is_pending:
-            within.is_pending = False
-            within.item = item = ListItem(text, within.depth, within.is_ordered, within.marker)
-            self.blocks.append(item)
-        elif within.item is not None and self.blocks[-1] is within.item and len(within.item.text) < ITEM_LENGTH_MAX:
-            within.item.text += " " + text
+    def _continue_item(self, text: str, item: ListItem | None) -> None:
+        if item is not None and self.blocks[-1] is item and len(item.text) < ITEM_LENGTH_MAX:
+            item.text += " " + text
         else:
             self.blocks.append(Paragraph(text, self.links))
 

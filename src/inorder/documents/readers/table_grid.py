@@ -72,11 +72,14 @@ class TableGrid:
         """Add a row of plain cells."""
         self.new_row()
         row, occupied = self._row, self._occupied_until
-        if self._is_full(row) or len(texts) != len(occupied) or max(occupied, default=0) > row:
+        if not self._cells and len(texts) <= COLUMNS_MAX:
+            self._columns = len(texts)
+            occupied[:] = [row] * len(texts)
+        if self._has_spans or len(texts) != len(occupied) or self._is_full(row):
             for text in texts:
                 self.add(text, is_header=is_header)
             return
-        occupied[:] = [row + 1] * len(texts)  # the usual case: as many cells as in the rows above, which end there
+        occupied[:] = [row + 1] * len(texts)  # the usual case: as many cells as in the rows above
         self._cells += [Cell(text, row, column, 1, 1, is_header) for column, text in enumerate(texts)]
         self._column = len(texts)
 

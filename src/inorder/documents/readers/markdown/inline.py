@@ -16,7 +16,6 @@ class InlineReader:
     """The open links and pictures in the current text of a `BlockBuilder`."""
 
     def __init__(self, builder: BlockBuilder) -> None:
-        self.is_in_table = False
         self._builder = builder
         self._links: list[tuple[int, str]] = []
         """Where the text of each open link begins, and its target."""
@@ -29,7 +28,7 @@ class InlineReader:
 
     def close_link(self) -> None:
         begin, target = self._links.pop()
-        if self.is_in_table or self._pictures or not target or target.lower().startswith(_NO_TARGET):
+        if self._pictures or not target or target.lower().startswith(_NO_TARGET):
             return
         text = collapse_whitespace("".join(self._builder.parts[begin:]))
         if text:
@@ -42,7 +41,7 @@ class InlineReader:
     def close_picture(self) -> None:
         """A picture in a paragraph becomes a block; elsewhere its description becomes part of the text."""
         builder, begin = self._builder, self._pictures.pop()
-        if self._pictures or self.is_in_table or builder.lists or builder.heading:
+        if self._pictures or builder.lists or builder.heading:
             builder.parts.append(" ")
         else:
             builder.pictures.append(Picture(caption=collapse_whitespace("".join(builder.parts[begin:]))))
@@ -50,9 +49,16 @@ class InlineReader:
 
     def read_html_tag(self, tag: str) -> None:
         """Line breaks and images are read; all other tags are ignored."""
-        if _LINE_BREAK.match(tag):
-            self._builder.parts.append(" ")
-        elif match := _ALT.match(tag):
+        if match := _ALT.match(tag):
             self.open_picture(tag)
             self._builder.parts.append(match.group(1) or match.group(2) or "")
             self.close_picture()
+        elif _LINE_BREAK.match(tag):
+            self._builder.parts.append(" ")
+
+
+def read_html_tag(tag: str) -> str:
+    """The text that stands for a tag: a space for a line break, the description of an image, nothing for others."""
+    if match := _ALT.match(tag):
+        return f" {match.group(1) or match.group(2) or ''} "
+    return " " if _LINE_BREAK.match(tag) else ""

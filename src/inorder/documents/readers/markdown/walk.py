@@ -13,7 +13,7 @@ from inorder.documents.readers.html.reader import read_page
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .inline import InlineReader
+from .inline import InlineReader, read_html_tag
 from .parser import UnparsableError, is_parser_panic, list_delimiters, parse
 
 NESTING_MAX = 100
@@ -87,45 +87,36 @@ class MarkdownWalker:
                 append(value)
 
     def _read_table(self, events: Iterator[Any]) -> None:
-        """Read a table up to its end. Its cells contain only inline elements."""
-        builder, inline, grid = self.builder, self._inline, TableGrid()
-        parts, append = builder.parts, builder.parts.append
-        builder.flush()
-        inline.is_in_table = True
+        """Read a table up to its end. Cells have only text: links are ignored, and pictures are their descriptions."""
+        self.builder.flush()
+        grid, text = TableGrid(), ""
         row: list[str] = []
         for event in events:
             if type(event) is str:
-                append(" ")
+                text += " "
                 continue
             kind, value = event.popitem()
             if kind == "Text":
-                append(value)
+                text += value
             elif kind == "Start":
-                if type(value) is dict:
-                    tag, about = value.popitem()
-                    if tag == "Link":
-                        inline.open_link(about)
-                    elif tag == "Image":
-                        inline.open_picture(about)
+                if type(value) is dict and "Image" in value:
+                    text += " "
             elif kind == "End":
                 if value == "TableCell":
-                    row.append(collapse_whitespace(parts[0] if len(parts) == 1 else "".join(parts)))
-                    parts.clear()
+                    row.append(collapse_whitespace(text))
+                    text = ""
                 elif value == "TableRow" or value == "TableHead":
                     grid.add_row(row, is_header=value == "TableHead")
                     row = []
                 elif value == "Table":
                     break
-                elif value == "Link":
-                    inline.close_link()
                 elif value == "Image":
-                    inline.close_picture()
+                    text += " "
             elif kind == "InlineHtml":
-                inline.read_html_tag(value)
+                text += read_html_tag(value)
             else:
-                append(value)
-        inline.is_in_table = False
-        builder.add(grid.finish(self._budget))
+                text += value
+        self.builder.add(grid.finish(self._budget))
 
     def _start_handlers(self) -> dict[str, Callable[[Any], None]]:
         return {
