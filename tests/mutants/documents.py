@@ -196,6 +196,13 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_documents_of_other_sources_stay",
     ),
     Mutant(
+        "line breaks stay in a long text",
+        "documents/readers/whitespace.py",
+        "if not chr(code).isspace() or code == 32",
+        "",
+        "tests/documents/readers/test_text.py::test_white_space_of_any_kind_is_collapsed_in_a_text_of_any_length",
+    ),
+    Mutant(
         "a document of exactly the largest size fails",
         "documents/inputs.py",
         "if size > BYTES_MAX:",

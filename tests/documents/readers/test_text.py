@@ -96,5 +96,13 @@ def test_slices_of_any_length_give_the_same(written: str, length: int) -> None:
         assert collapse_whitespace(written) == " ".join(written.split())
 
 
+@pytest.mark.parametrize("length", [1, 63, 64, 500])
+@given(white=st.sampled_from([*" \t\n\v\f\r\x1c\x1f\x85\xa0\u2028", "  "]), place=st.integers(0, 500))
+def test_white_space_of_any_kind_is_collapsed_in_a_text_of_any_length(length: int, white: str, place: int) -> None:
+    words = "word, " * length
+    written = words[: place % length] + white + words[place % length : length]
+    assert collapse_whitespace(written) == " ".join(written.split())
+
+
 def test_soft_hyphens_are_gone() -> None:
     assert collapse_whitespace("Donau\xaddampf") == "Donaudampf"
