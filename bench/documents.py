@@ -48,10 +48,11 @@ def _inorder(path: str) -> None:
     from inorder.documents.doctags.docling_json import write_json
     from inorder.documents.doctags.outline import group_lists
     from inorder.documents.doctags.tags import write_doctags
+    from inorder.documents.inputs import read_file
     from inorder.documents.readers.registry import load_reader
     from inorder.documents.readers.sniff import sniff
 
-    data = Path(path).read_bytes()
+    data = read_file(path)
     document = load_reader(sniff(path, data[:4096]))(data, "document")
     outline = group_lists(document.blocks)
     write_json(document, outline=outline)

@@ -5,7 +5,7 @@ A document inside another file, or in a remote source, is an `AddressedInput` of
 """
 
 import os
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.store.inputs import AddressedInput
@@ -18,10 +18,22 @@ BYTES_MAX = 2**30
 def read_input(item: WorkItem) -> bytes:
     """The content of the document of an item. Raises StageError if it cannot be read."""
     source = item.inputs["document"]
-    size = source.size if isinstance(source, AddressedInput) else os.path.getsize(source)
+    if not isinstance(source, AddressedInput):
+        return read_file(source)
+    _check_size(source.size)
+    return read_content(source)
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file. Raises StageError if it is too large."""
+    with open(path, "rb", buffering=0) as file:  # a buffer would take more time than to read a small file
+        _check_size(os.fstat(file.fileno()).st_size)
+        return file.readall()
+
+
+def _check_size(size: int) -> None:
     if size > BYTES_MAX:
         raise StageError(f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}", category="input")
-    return read_content(source) if isinstance(source, AddressedInput) else Path(os.fspath(source)).read_bytes()
 
 
 def is_there(path: str) -> bool:
