@@ -31,6 +31,8 @@ _MARKER = re.compile(
     rb"|\bgenerated (?:by|from) .*(?:do not edit|compiler)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+_MARKER_PHRASES = (b"generated", b"do not ")
+"""Every marker contains one of these."""
 
 
 def reason_to_skip(path: str, head: bytes) -> str:
@@ -69,5 +71,8 @@ def _is_minified(head: bytes) -> bool:
 
 
 def _has_marker_comment(head: bytes) -> bool:
-    top = b"\n".join(head.splitlines()[:_MARKER_LINES])
-    return _MARKER.search(top) is not None
+    start = head if b"\r" in head else b"\n".join(head.split(b"\n", _MARKER_LINES)[:_MARKER_LINES])
+    folded = start.lower()
+    if all(phrase not in folded for phrase in _MARKER_PHRASES):  # most files: a tenth of the time of the expression
+        return False
+    return _MARKER.search(b"\n".join(start.splitlines()[:_MARKER_LINES])) is not None

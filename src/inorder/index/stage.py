@@ -209,13 +209,12 @@ class IndexItems:
 
     def _find_published(self, item_id: str) -> tuple[str, str, str] | None:
         if self._published is None:
-            database = self._open_database()
-            if database is None:
-                return None
-            self._published = BlockLookup(partial(self._fetch_files, database), lambda row: row)
+            self._published = BlockLookup(partial(self._fetch_files, self._open_database()), lambda row: row)
         return self._published.get(item_id)
 
-    def _fetch_files(self, database: sqlite3.Connection, item_id: str, count: int) -> list[tuple[str, str, str]]:
+    def _fetch_files(self, database: sqlite3.Connection | None, item_id: str, count: int) -> list[tuple[str, str, str]]:
+        if database is None:
+            return []
         query = f"SELECT item_id, sha256, cfg_hash FROM files WHERE item_id >= ? ORDER BY item_id LIMIT {count}"
         with translate_index_errors(published_path(self._data)):
             return database.execute(query, (item_id,)).fetchall()

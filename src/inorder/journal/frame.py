@@ -60,8 +60,8 @@ def encode_frame(type_: int, body: bytes, version: int = VERSION) -> bytes:
     """Encode a record."""
     length = _LENGTH.pack(len(body))
     check = crc32(length, crc32(_START.pack(MAGIC, version, type_))) & 0xFFFF
-    data = _HEAD.pack(MAGIC, version, type_, check, len(body)) + body
-    return data + _SUM.pack(crc32(data))
+    head = _HEAD.pack(MAGIC, version, type_, check, len(body))
+    return b"".join((head, body, _SUM.pack(crc32(body, crc32(head)))))
 
 
 def locate_frame(data: bytes, offset: int) -> tuple[int, int, int, int] | None:
