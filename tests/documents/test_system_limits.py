@@ -215,7 +215,7 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
     closed, secret = str(workspace.docs / "closed"), str(workspace.docs / "secret.md")
     read, open_file = listing._read, os.open
 
-    def read_listing(path: str) -> list[listing.DirectoryEntry]:
+    def read_listing(path: str) -> listing.FolderListing:
         if path == closed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return read(path)

@@ -21,7 +21,7 @@ class ClosedFolders(StageRuns):
         self.closed: set[str] = set()
         read = listing._read
 
-        def read_listing(path: str) -> list[listing.DirectoryEntry]:
+        def read_listing(path: str) -> listing.FolderListing:
             if path in self.closed:
                 raise OSError(errno.EIO, "Input/output error", path)
             return read(path)

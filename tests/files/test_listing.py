@@ -10,7 +10,7 @@ import pytest
 from inorder.code.discovery import discover as discover_code
 from inorder.documents.discovery import discover as discover_documents
 from inorder.files import listing
-from inorder.files.listing import DirectoryEntry, list_folder, share_listings
+from inorder.files.listing import list_folder, share_listings
 from inorder.stage.sources import Roots
 
 
@@ -75,12 +75,12 @@ def test_a_listing_is_read_once_while_it_is_shared_and_again_afterwards(tree: Pa
         with share_listings():
             assert list_folder(str(tree)) == before
         assert list_folder(str(tree)) == before
-    assert DirectoryEntry("new.txt", False) in list_folder(str(tree))
+    assert "new.txt" in list_folder(str(tree)).files
 
 
 def test_an_empty_folder_has_no_entries_the_second_time_too(tree: Path) -> None:
     with share_listings():
-        assert [list(list_folder(str(tree / "empty"))) for _ in range(2)] == [[], []]
+        assert [list_folder(str(tree / "empty")) for _ in range(2)] == [([], [])] * 2
 
 
 def test_a_folder_that_cannot_be_read_is_an_error_every_time(tree: Path) -> None:

@@ -10,11 +10,12 @@ Of a remote source, the names decide what is fetched: objects whose name says no
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from inorder.files.heads import read_head
-from inorder.files.walk import UNREADABLE_FOLDER, Entries, walk
+from inorder.files.walk import UNREADABLE_FOLDER, FolderFiles, WalkEntry, list_entries, walk_by_folder
 from inorder.sources.remote_input import RemoteInput
 from inorder.sources.visible import list_objects
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
@@ -68,10 +69,26 @@ def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id
                 yield _inspect(path, name)
 
 
+def describe_names(roots: Roots, excluded: str) -> bytes | None:
+    """What changes whenever `discover` would list other names, except below the folder `excluded`. None: it is not
+    known, or there is more than files: a remote source, or a folder that is skipped or cannot be read."""
+    digest = blake2b(digest_size=16)
+    for name, path in roots.paths.items():
+        if is_address(path):
+            return None
+        digest.update(f"{name}\0{path}\0".encode("utf-8", "surrogatepass"))
+        for found in _walk_by_folder(path) if os.path.isdir(path) else ():
+            if isinstance(found, WalkEntry):
+                return None
+            if not found.path.startswith(f"{excluded}/"):
+                text = "\0".join([found.relative, *found.names, "/"])
+                digest.update(text.encode("utf-8", "surrogatepass"))
+        require_root(path)
+    return digest.digest()
+
+
 def _walk(roots: Roots, root: str, prefix: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
-    for path, below, reason in walk(
-        root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason
-    ):
+    for path, below, reason in list_entries(_walk_by_folder(root)):
         name = f"{prefix}/{below}" if below else prefix
         if reason and reason.startswith(UNREADABLE_FOLDER):
             roots.add_unreadable(quote_id(name))
@@ -83,6 +100,10 @@ def _walk(roots: Roots, root: str, prefix: str, is_known: Callable[[str, str], b
             yield CodeFile(quote_id(name), path, 0, reason)
         else:
             yield CodeFile(quote_id(name), path, 0, problem=reason)
+
+
+def _walk_by_folder(root: str) -> Iterator[FolderFiles | WalkEntry]:
+    return walk_by_folder(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason)
 
 
 def _discover_remote(roots: Roots, name: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
@@ -104,10 +125,8 @@ def _discover_remote(roots: Roots, name: str, is_known: Callable[[str, str], boo
         yield CodeFile(item_id, source.address, source.size, skip, language, problem, source)
 
 
-def _find_third_party_reason(folder: str, entries: Entries) -> str:
-    is_third_party = os.path.basename(folder) in _THIRD_PARTY_FOLDERS or any(
-        entry.name == _VIRTUAL_ENVIRONMENT_FILE for entry in entries
-    )
+def _find_third_party_reason(folder: str, files: Sequence[str]) -> str:
+    is_third_party = os.path.basename(folder) in _THIRD_PARTY_FOLDERS or _VIRTUAL_ENVIRONMENT_FILE in files
     return _THIRD_PARTY if is_third_party else ""
 
 

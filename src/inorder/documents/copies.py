@@ -10,13 +10,14 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from inorder.documents.discovery import DocumentFile
+from inorder.documents.discovery import DocumentFile, FileBatch
 from inorder.documents.readers.sniff import HEAD_BYTES
 from inorder.errors import InorderError
 from inorder.files.predicted import get_predicted_notes, is_predicting
@@ -63,6 +64,17 @@ class SizeFilter:
             self._twice[byte] |= bit
         else:
             self._once[byte] |= bit
+
+    def add_files(self, found: FileBatch | DocumentFile) -> None:
+        """Count the sizes of files."""
+        if isinstance(found, DocumentFile):
+            self.add(found.size)
+            self.has_parts |= found.source is not None
+            return
+        for size, count in Counter(found.sizes).items():
+            self.add(size)
+            if count > 1:
+                self.add(size)
 
     def has_two(self, size: int) -> bool:
         """Whether there may be two files of this size."""

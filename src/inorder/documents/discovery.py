@@ -11,15 +11,18 @@ roots is two items, and adding a root changes no id.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import time_ns
 from typing import NamedTuple
 
-from inorder.files.walk import UNREADABLE_FOLDER, walk
+from inorder.files.walk import UNREADABLE_FOLDER, FolderFiles, walk_by_folder
 from inorder.sources.visible import list_objects
 from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
 from inorder.stage.store.inputs import AddressedInput
+
+_BATCH_FILES_MAX = 1000
+"""Files in a batch. A folder may have millions, and a stat takes half a kilobyte."""
 
 
 class DocumentFile(NamedTuple):
@@ -41,9 +44,59 @@ class DocumentFile(NamedTuple):
     """Of its content, if it is known without reading it."""
 
 
+class FileBatch:
+    """Some files of one folder, all of them regular ones that can be read, and their stats."""
+
+    def __init__(self, prefix: str, path: str, names: Sequence[str], stats: Sequence[os.stat_result], read_ns: int):
+        self.prefix = prefix
+        """What the ids of the files begin with."""
+        self.path = path
+        """The path of the folder, with a slash at the end."""
+        self.names = names
+        self._stats = stats
+        self._read_ns = read_ns
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[DocumentFile]:
+        prefix, path, read_ns = self.prefix, self.path, self._read_ns
+        for name, info in zip(self.names, self._stats, strict=True):
+            stat = FileStat.make(info, read_ns)
+            yield DocumentFile(quote_id(f"{prefix}{name}"), f"{path}{name}", info.st_size, "", stat)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The size of each file."""
+        return [info.st_size for info in self._stats]
+
+    @property
+    def is_racy(self) -> bool:
+        """Whether one of the files is racy: see `FileStat`."""
+        newest = [max(info.st_mtime_ns, info.st_ctime_ns) for info in self._stats]
+        return FileStat(0, max(newest), 0, 0, self._read_ns).is_racy
+
+    def describe(self) -> str:
+        """A text that is another one after any change of the ids, the paths or the stats. No name has a slash."""
+        files = [
+            f"{name}/{info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}"
+            for name, info in zip(self.names, self._stats, strict=True)
+        ]
+        return "\n".join([self.prefix, self.path, *files])
+
+
 def discover(roots: Roots) -> Iterator[DocumentFile]:
     """Every file below these roots that may be a document. Raises OperatorError if a root is missing, and OperatorError
     or InfrastructureError if a remote root cannot be listed."""
+    for found in discover_batches(roots):
+        if isinstance(found, FileBatch):
+            yield from found
+        else:
+            yield found
+
+
+def discover_batches(roots: Roots) -> Iterator[FileBatch | DocumentFile]:
+    """The same files in the same order, and those of a folder together, if nothing is wrong with any of them."""
     for name, path in roots.paths.items():
         if is_address(path):
             for item_id, source, problem in list_objects(roots, name, (IGNORE_FILE,)):
@@ -56,15 +109,31 @@ def discover(roots: Roots) -> Iterator[DocumentFile]:
             yield inspect_file(path, name, os.path.dirname(path))
 
 
-def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[DocumentFile]:
-    for path, relative, problem in walk(root, (IGNORE_FILE,)):
-        name = f"{prefix}/{relative}" if relative else prefix
-        if not problem:
-            yield inspect_file(path, name, root)
+def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[FileBatch | DocumentFile]:
+    for found in walk_by_folder(root, (IGNORE_FILE,)):
+        if isinstance(found, FolderFiles):
+            for start in range(0, len(found.names), _BATCH_FILES_MAX):
+                names = found.names[start : start + _BATCH_FILES_MAX]
+                yield from _inspect_files(found.path, f"{prefix}/{found.relative}", names, root)
             continue
+        path, relative, problem = found
+        name = quote_id(f"{prefix}/{relative}" if relative else prefix)
         if problem.startswith(UNREADABLE_FOLDER):
-            roots.add_unreadable(quote_id(name))
-        yield DocumentFile(quote_id(name), path, 0, problem)
+            roots.add_unreadable(name)
+        yield DocumentFile(name, path, 0, problem)
+
+
+def _inspect_files(path: str, prefix: str, names: Sequence[str], root: str) -> Iterator[FileBatch | DocumentFile]:
+    """These files of a folder, as one batch if all of them are regular ones."""
+    read_ns = time_ns()
+    try:
+        stats = [os.lstat(f"{path}{name}") for name in names]
+    except OSError:
+        stats = []
+    if stats and all(stat.S_ISREG(info.st_mode) for info in stats):
+        yield FileBatch(prefix, path, names, stats, read_ns)
+    else:
+        yield from (inspect_file(f"{path}{name}", f"{prefix}{name}", root) for name in names)
 
 
 def inspect_file(path: str, item_id: str, root: str) -> DocumentFile:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Set
 from contextlib import closing, contextmanager
 
 from inorder.documents.copies import CopiedFile, CopyFinder, SizeFilter, list_copied_files
-from inorder.documents.discovery import DocumentFile, inspect_file
+from inorder.documents.discovery import DocumentFile, FileBatch, inspect_file
 from inorder.documents.inputs import find_file, is_there
 from inorder.stage.sources import Roots
 from inorder.stage.store.database import StoreReader, store_path
@@ -64,10 +64,10 @@ class OtherSources:
         with closing(self), closing(CopyFinder(sizes, f"{self._data}/cache/contents.sqlite", find)) as finder:
             yield finder
 
-    def add_copies(self, files: Iterable[DocumentFile]) -> Iterator[DocumentFile]:
+    def add_copies(self, found: Iterable[FileBatch | DocumentFile]) -> Iterator[FileBatch | DocumentFile]:
         """Yield these files, and then those below other sources that are known as copies of documents which are below
         the sources of the run, or gone: of the content of a file some document must remain."""
-        yield from files
+        yield from found
         with closing(self):
             yield from self._list_copies()
 

@@ -6,7 +6,7 @@ once, and every later walk sees the listing of the first one.
 
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,12 +21,12 @@ _shared_remote: dict[str, Any] = {}
 """Listings of remote sources by address while they are shared."""
 
 
-class DirectoryEntry(NamedTuple):
-    """A name in a directory."""
+class FolderListing(NamedTuple):
+    """The names in a directory."""
 
-    name: str
-    is_folder: bool
-    """Whether it is a directory itself; a symbolic link is not."""
+    files: list[str]
+    """Those that are not directories themselves; a symbolic link is none."""
+    folders: list[str]
 
 
 @contextmanager
@@ -53,29 +53,34 @@ def share_remote(address: str, take: Callable[[], Listed]) -> Listed:
     return found
 
 
-def list_folder(path: str) -> Sequence[DirectoryEntry]:
+def list_folder(path: str) -> FolderListing:
     """The entries of a directory. Raises `OSError` if it cannot be read."""
     if _shared is None:
         return _read(path)
     if path not in _shared:
-        entries = _read(path)
-        _shared[path] = _pack(entries)
-        return entries
+        found = _read(path)
+        _shared[path] = _pack(found)
+        return found
     return _unpack(_shared[path])
 
 
-def _pack(entries: Sequence[DirectoryEntry]) -> bytes:
-    text = os.fsencode("\0".join(f"{entry.name}/" if entry.is_folder else entry.name for entry in entries))
+def _pack(found: FolderListing) -> bytes:
+    text = os.fsencode("/".join(["\0".join(found.files), "\0".join(found.folders)]))
     return _RAW + text if len(text) < _COMPRESSED_BYTES_MIN else _COMPRESSED + zlib.compress(text, 1)
 
 
-def _unpack(packed: bytes) -> list[DirectoryEntry]:
+def _unpack(packed: bytes) -> FolderListing:
     text = os.fsdecode(packed[1:] if packed[:1] == _RAW else zlib.decompress(packed[1:]))
-    names = text.split("\0") if text else []
-    return [DirectoryEntry(name.removesuffix("/"), name.endswith("/")) for name in names]
+    files, folders = (names.split("\0") if names else [] for names in text.split("/"))
+    return FolderListing(files, folders)
 
 
-def _read(path: str) -> list[DirectoryEntry]:
-    with os.scandir(path) as found:
-        entries = [DirectoryEntry(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
-    return sorted(entries, key=lambda entry: os.fsencode(entry.name))
+def _read(path: str) -> FolderListing:
+    found = FolderListing([], [])
+    files, folders = found
+    with os.scandir(path) as entries:
+        for entry in entries:
+            (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.name)
+    for names in found:
+        names.sort(key=None if all(map(str.isascii, names)) else os.fsencode)
+    return found

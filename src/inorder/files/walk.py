@@ -5,15 +5,17 @@ syntax of `.gitignore`. Links to folders are not followed, so there are no loops
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pathspec
+from .listing import list_folder
 
-from .listing import DirectoryEntry, list_folder
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
-Entries = Sequence[DirectoryEntry]
+ReasonToSkip = Callable[[str, Sequence[str]], str]
+"""Gets the path of a folder and the names of its files. Returns why it is not entered; empty: it is."""
 UNREADABLE_FOLDER = "the folder cannot be read"
 """How the problem of a folder begins whose entries are not known."""
 
@@ -32,7 +34,7 @@ class IgnoreRules(NamedTuple):
 
     folder: str
     """Its path from the root, with a slash at the end."""
-    spec: pathspec.GitIgnoreSpec
+    spec: "GitIgnoreSpec"
 
 
 class _Folder(NamedTuple):
@@ -43,46 +45,61 @@ class _Folder(NamedTuple):
     """The rules of all folders above it."""
 
 
-def walk(
+class FolderFiles(NamedTuple):
+    """The files of a folder that is walked."""
+
+    path: str
+    relative: str
+    """Its path from the root. Both paths end with a slash; that of the root itself is empty."""
+    names: list[str]
+
+
+def list_entries(walked: Iterable[FolderFiles | WalkEntry]) -> Iterator[WalkEntry]:
+    """The files of all folders, one by one."""
+    for found in walked:
+        if isinstance(found, WalkEntry):
+            yield found
+            continue
+        path, relative, names = found
+        for name in names:
+            yield WalkEntry(f"{path}{name}", f"{relative}{name}")
+
+
+def walk_by_folder(
     root: str,
     ignore_files: Sequence[str],
     *,
     excluded_names: frozenset[str] = frozenset(),
-    reason_to_skip: Callable[[str, Entries], str] = lambda path, entries: "",
-) -> Iterator[WalkEntry]:
-    """Every file below a folder.
+    reason_to_skip: ReasonToSkip = lambda path, names: "",
+) -> Iterator[FolderFiles | WalkEntry]:
+    """Every file below a folder, those of a folder together; and each folder that is not entered, with the reason.
 
     Of several ignore files in one folder the last has precedence. `excluded_names` are further names to leave out.
-    `reason_to_skip` gets the path and the entries of each folder below the root; a folder for which it returns a reason
-    is not entered.
+    `reason_to_skip` gets the path of each folder below the root, and the names of its files; a folder for which it
+    returns a reason is not entered.
     """
     stack = [_Folder(root, "", ())]  # no recursion: folders may be nested deeper than Python's stack allows
     while stack:
         folder = stack.pop()
         name = folder.relative.rstrip("/")
         try:
-            entries = list_folder(folder.path)
+            listed = list_folder(folder.path)
         except OSError as error:
             yield WalkEntry(folder.path, name, f"{UNREADABLE_FOLDER}: {error.strerror}")
             continue
-        if folder.relative and (reason := reason_to_skip(folder.path, entries)):
+        if folder.relative and (reason := reason_to_skip(folder.path, listed.files)):
             yield WalkEntry(folder.path, name, reason)
             continue
-        rules = (*folder.rules, *_read_rules(folder, ignore_files))
-        folders = []
-        start = os.path.join(folder.path, "")
-        for entry in entries:
-            name = entry.name
-            if name.startswith(".") or name in excluded_names:
-                continue
-            path, relative = f"{start}{name}", f"{folder.relative}{name}"
-            if rules and is_ignored(rules, f"{relative}/" if entry.is_folder else relative):
-                continue
-            if entry.is_folder:
-                folders.append(_Folder(path, f"{relative}/", rules))
-            else:
-                yield WalkEntry(path, relative)
-        stack.extend(reversed(folders))
+        rules = (*folder.rules, *_read_rules(folder, ignore_files, listed.files))
+        start, relative = os.path.join(folder.path, ""), folder.relative
+        files = [name for name in listed.files if name[0] != "." and name not in excluded_names]
+        folders = [name for name in listed.folders if name[0] != "." and name not in excluded_names]
+        if rules:
+            files = [name for name in files if not is_ignored(rules, f"{relative}{name}")]
+            folders = [name for name in folders if not is_ignored(rules, f"{relative}{name}/")]
+        if files:
+            yield FolderFiles(start, relative, files)
+        stack.extend(_Folder(f"{start}{name}", f"{relative}{name}/", rules) for name in reversed(folders))
 
 
 class WalkedFolder(NamedTuple):
@@ -108,19 +125,22 @@ def walk_folders(
     while stack:
         folder = stack.pop()
         try:
-            entries = list_folder(folder.path)
+            listed = list_folder(folder.path)
         except OSError:
             continue
-        found = WalkedFolder(folder.path, folder.relative, (*folder.rules, *_read_rules(folder, ignore_files)))
+        rules = (*folder.rules, *_read_rules(folder, ignore_files, listed.files))
+        found = WalkedFolder(folder.path, folder.relative, rules)
         yield found
-        for entry in reversed(entries):
-            path = os.path.join(folder.path, entry.name)
-            if entry.is_folder and path not in excluded_paths and not found.leaves_out(entry.name, is_folder=True):
-                stack.append(_Folder(path, f"{folder.relative}{entry.name}/", found.rules))
+        for name in reversed(listed.folders):
+            path = os.path.join(folder.path, name)
+            if path not in excluded_paths and not found.leaves_out(name, is_folder=True):
+                stack.append(_Folder(path, f"{folder.relative}{name}/", found.rules))
 
 
-def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[IgnoreRules]:
+def _read_rules(folder: _Folder, names: Sequence[str], files: Sequence[str]) -> Iterator[IgnoreRules]:
     for name in names:
+        if name not in files:
+            continue
         try:
             text = Path(folder.path, name).read_text("utf-8", "surrogateescape")
         except OSError:
@@ -130,7 +150,9 @@ def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[IgnoreRules]:
 
 def parse_rules(folder: str, text: str) -> IgnoreRules:
     """The rules of an ignore file in a folder, whose path from the root ends with a slash."""
-    return IgnoreRules(folder, pathspec.GitIgnoreSpec.from_lines(text.splitlines()))
+    from pathspec import GitIgnoreSpec  # slow to import, and most folders have no ignore file
+
+    return IgnoreRules(folder, GitIgnoreSpec.from_lines(text.splitlines()))
 
 
 def is_ignored(rules: Sequence[IgnoreRules], relative: str) -> bool:

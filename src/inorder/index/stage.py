@@ -8,14 +8,14 @@ item, too: its rows are removed. Items of files that no longer exist come last.
 
 import os
 import sqlite3
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
 import msgspec
 
-from inorder.code.discovery import discover
+from inorder.code.discovery import describe_names, discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.id_set import IdSet
 from inorder.documents.copies import list_present_copies
@@ -43,6 +43,7 @@ from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 from inorder.stage.store.inputs import Input, StoredInput
 from inorder.stage.store.lookup import BlockLookup
+from inorder.stage.unchanged.receipt import hash_listing, read_listing, read_receipt
 
 from .connection import open_index, translate_index_errors
 from .drafts.draft import NAME, IndexSink
@@ -64,7 +65,10 @@ def plan(sources: Sequence[str | Path], data: Path) -> StagePlan:
     derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION, items.find_edits)
     if derived is not None:
         derived = msgspec.structs.replace(
-            derived, is_same=items.has_only_documents, read_outputs=items.identify_published
+            derived,
+            is_same=items.has_only_documents,
+            read_outputs=items.identify_published,
+            make_listing=lambda: items.listed,
         )
     return StagePlan(
         NAME,
@@ -84,6 +88,8 @@ class IndexItems:
         self._inside = f"{data}/"
         self._published: BlockLookup[tuple[str, str, str]] | None = None
         """Item id, hash and configuration of the published files."""
+        self.listed = b""
+        """What describes the names of all files, if they are documents; empty: there are others, or it is not known."""
 
     def __iter__(self) -> Iterator[WorkItem]:
         self._published = None
@@ -93,10 +99,12 @@ class IndexItems:
             planned.add(chunks.doc_id)
             yield make_document_item(chunks, dense)
         copies = self._list_copies()
+        self.listed, listed = b"", self._describe_files()
         for found in discover(
             self._roots,
             lambda item_id, path: path.startswith(self._inside) or item_id in planned or item_id in copies,
         ):
+            listed = b""
             planned.add(found.item_id)
             if found.skip and self._is_published(found.item_id):
                 yield _make_removal(found.item_id)
@@ -117,6 +125,7 @@ class IndexItems:
                 batch_key=language,
             )
         yield from self._find_removed_items(planned)
+        self.listed = listed
 
     def estimate_count(self) -> int:
         """An estimate: the files of the published database, or else all files that are not hidden."""
@@ -168,9 +177,17 @@ class IndexItems:
         is_known = count_files("TRUE") == count and not count_files("instr(item_id, ?) > 0", "\\u")
         return partial(count_files, "item_id >= ? AND item_id < ?") if is_known else None
 
-    def has_only_documents(self, new: Container[str] = (), gone: Container[str] = ()) -> bool:
+    def has_only_documents(self, new: Container[str] = (), gone: Set[str] = frozenset()) -> bool:
         """Whether the published database has no source code, and all files below the sources as documents. It is about
         to get `new` documents, and to lose those that are `gone`."""
+        listed, self.listed = self._describe_files(), b""
+        is_as_before = bool(listed) and not gone and listed == self._read_listed()
+        if not is_as_before and not self._are_documents(new, gone):
+            return False
+        self.listed = listed
+        return True
+
+    def _are_documents(self, new: Container[str], gone: Container[str]) -> bool:
         database = self._open_database()
         if database is None:
             return False
@@ -186,6 +203,18 @@ class IndexItems:
 
         others = discover(self._roots, lambda item_id, path: path.startswith(self._inside) or is_document(item_id))
         return next(others, None) is None
+
+    def _describe_files(self) -> bytes:
+        """What changes with the name of any file, and with any copy; empty: it is not known."""
+        names = describe_names(self._roots, self._data)
+        copies = [copy for copy, _ in list_present_copies(self._data)]
+        return b"" if names is None else names + hash_strings(*copies).encode()
+
+    def _read_listed(self) -> bytes:
+        """What described the files of the last run, if all of them were documents. To be asked only if the published
+        database is what that run has left."""
+        receipt, listed = read_receipt(self._data, NAME), read_listing(self._data, NAME)
+        return listed if receipt is not None and receipt.listing == hash_listing(listed) else b""
 
     def _list_copies(self) -> IdSet:
         """The files that are copies of documents: they are not read as source code."""
@@ -280,11 +309,11 @@ def _count_files(root: str) -> int:
     while folders:
         folder = folders.pop()
         try:
-            entries = list_folder(folder)
+            found = list_folder(folder)
         except OSError:
             continue
-        count += sum(not entry.is_folder for entry in entries)
-        folders += [f"{folder}/{entry.name}" for entry in entries if entry.is_folder and entry.name[0] != "."]
+        count += len(found.files)
+        folders += [f"{folder}/{name}" for name in found.folders if name[0] != "."]
     return count
 
 
@@ -314,7 +343,9 @@ stage = Stage(
     worker=work,
     sinks=sinks,
     follow=lambda data: follow_document,
+    follow_imports=("inorder.index.lexical.terms",),
     finish=lambda data: publish(os.fspath(data)),
+    finish_imports=("inorder.index.lexical.inversion", "inorder.index.vectors", "inorder.documents.embed.stored"),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
     remote=StageHooks(group_size=_count_remote, before_group=_fetch_remote),
     prediction=PredictionRules(outcome=predict_outcome, is_removal=lambda item: item.meta["task"] == REMOVE),

@@ -362,6 +362,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     imports: tuple[str, ...] = ()
     """Modules that the worker imports with its first items. In a run of several stages, a worker process that is
     started before they are known imports these."""
+    follow_imports: tuple[str, ...] = ()
+    """The same for items that a worker of an earlier stage goes on with: its process imports these."""
+    finish_imports: tuple[str, ...] = ()
+    """Modules that `finish` imports. In a run of several stages that has little to do, they are imported while the
+    workers of an earlier stage are busy."""
     prediction: PredictionRules = PredictionRules()
     """What `inorder plan` and `inorder explain` may assume about the worker."""
     remote: StageHooks | None = None

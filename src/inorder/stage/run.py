@@ -262,7 +262,7 @@ class _StageRun:
     def _run(self, job: DurableJob, opened: OpenedJournal, changed: ChangedItems | None = None) -> Summary:
         """Run all items of the plan, or those that may have changed."""
         if self._group is not None:
-            self._group.start_next(self._plan.stage_name)
+            self._group.start_next(self._plan.stage_name, has_few_items=changed is not None)
         position = PlanPosition()
         is_prepared = None if self._group is None else self._group.prepared.has
         place = (self._options, self._layout, self._cache)

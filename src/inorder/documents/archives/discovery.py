@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from inorder.documents.discovery import DocumentFile
+from inorder.documents.discovery import DocumentFile, FileBatch
 from inorder.documents.readers.passwords import NO_PASSWORDS
 from inorder.stage.file_stat import FileStat
 
 from .cache import ListingCache
 from .listing import Member, list_file
 from .members import MemberInput
-from .names import MAIL_FORMATS, find_format
+from .names import MAIL_FORMATS, find_format, may_have_archives
 
 
 class ArchiveExpander:
@@ -19,18 +19,28 @@ class ArchiveExpander:
         self._cache = ListingCache(cache_path)
         self._password_file = password_file
 
-    def expand(self, files: Iterator[DocumentFile]) -> Iterator[DocumentFile]:
+    def expand(self, found: Iterator[FileBatch | DocumentFile]) -> Iterator[FileBatch | DocumentFile]:
         """The same files, with the members of each archive in its place. An archive that cannot be read to its end
-        comes after its members, as a file with the reason."""
+        comes after its members, as a file with the reason. Batches without archives stay as they are."""
         try:
-            for file in files:
-                archive_format = find_format(file.path) if file.stat is not None and file.size else None
-                if archive_format is None or file.stat is None:
-                    yield file
+            for each in found:
+                if isinstance(each, FileBatch):
+                    if may_have_archives(each.names):
+                        for file in each:
+                            yield from self._expand_file(file)
+                    else:
+                        yield each
                 else:
-                    yield from self._expand_archive(file, file.stat, archive_format)
+                    yield from self._expand_file(each)
         finally:
             self._cache.close()
+
+    def _expand_file(self, file: DocumentFile) -> Iterator[DocumentFile]:
+        archive_format = find_format(file.path) if file.stat is not None and file.size else None
+        if archive_format is None or file.stat is None:
+            yield file
+        else:
+            yield from self._expand_archive(file, file.stat, archive_format)
 
     def _expand_archive(self, file: DocumentFile, stat: FileStat, archive_format: str) -> Iterator[DocumentFile]:
         listing = self._cache.get(file.path, stat, lambda: list_file(file.path, archive_format))

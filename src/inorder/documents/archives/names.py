@@ -1,5 +1,7 @@
 """The names of archives, and of the documents in them."""
 
+from collections.abc import Iterable
+
 from inorder.stage.sources import quote_id
 
 _FORMATS = {
@@ -33,6 +35,12 @@ def find_format(name: str) -> str | None:
     ending = max((each for each in _ENDINGS if end.endswith(each)), key=len)
     is_named = end.removesuffix(ending)[-1:] not in ("", "/")
     return _FORMATS[ending] if is_named else None
+
+
+def may_have_archives(names: Iterable[str]) -> bool:
+    """Whether one of these names may be that of an archive. Errs on that side."""
+    text = "\n".join(names).lower()
+    return any(ending in text for ending in _ENDINGS)
 
 
 def is_hidden(name: str) -> bool:

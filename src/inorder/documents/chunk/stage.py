@@ -44,7 +44,7 @@ from inorder.stage.store.inputs import StoredInput
 
 from .chunks import SCHEMA_VERSION
 from .tokens import load_counter
-from .worker import list_other_formats, work
+from .worker import FOLLOW_IMPORTS, list_other_formats, work
 
 NAME = "chunk"
 _TIMEOUT_S = 300.0
@@ -90,6 +90,7 @@ def make(settings: ChunkSettings) -> Stage:
         plan=partial(plan, settings),
         worker=work,
         follow=partial(_follow, settings),
+        follow_imports=FOLLOW_IMPORTS,
         finish=partial(remove_other_layout, NAME, settings.layout),
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S),
         prediction=PredictionRules(removes=list_other_formats, changes_with=("configuration",)),

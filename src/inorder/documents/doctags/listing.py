@@ -4,14 +4,20 @@ A listing has eight bytes per file, in the order of the walk: a digest of its id
 digest is the next one of the last listing has not changed. If it is not, but one of those that follow soon, the files
 between them have changed or are gone. Otherwise the file itself has changed, or is new. So a mistake is possible in one
 direction only: a file that has not changed is checked.
+
+The files of a folder are a batch, which has a digest of its own: if that is the next one of the last listing, too, no
+file of the batch has changed. Of a batch with a change, the files are compared one by one.
 """
 
+import struct
 from bisect import bisect_left
+from collections.abc import Iterator
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 
-from inorder.documents.discovery import DocumentFile
+from inorder.documents.discovery import DocumentFile, FileBatch
 from inorder.stage.unchanged.receipt import hash_listing
 
 _DIGEST_BYTES = 8
@@ -25,15 +31,42 @@ _UNMATCHED_MAX = 20_000
 """If more files have changed or are new, they are not kept: all files are checked then. Each takes half a kilobyte."""
 
 
+_BATCH = struct.Struct(f"<I{_DIGEST_BYTES}s")
+"""The number of files of a batch, and its digest."""
+
+
 class ListingRecord(msgspec.Struct, array_like=True):
     """A listing as it is kept."""
 
     digests: bytes
     apart: list[int]
     """The numbers of files whose items do not have the place of the file in the plan."""
+    batches: bytes = b""
+    """For each batch of files, their number and a digest of all of them; files between two batches are a batch without
+    a digest."""
 
 
 _DECODER = msgspec.msgpack.Decoder(ListingRecord)
+
+
+class _KnownBatch(NamedTuple):
+    """A batch of the last listing."""
+
+    start: int
+    """The offset of the digest of its first file."""
+    digest: bytes
+
+
+def _list_batches(record: ListingRecord) -> Iterator[_KnownBatch]:
+    """The batches with a digest. A record that does not fit the listing has none."""
+    start = 0
+    if len(record.batches) % _BATCH.size:
+        return
+    for count, digest in _BATCH.iter_unpack(record.batches):
+        end = start + count * _DIGEST_BYTES
+        if digest != _UNKNOWN and end <= len(record.digests):
+            yield _KnownBatch(start, digest)
+        start = end
 
 
 class FileListing:
@@ -44,6 +77,9 @@ class FileListing:
         self.apart: list[int] = []
         self.is_racy = False
         """Whether a file may change without a change of its stat. It has no digest."""
+        self._batches = bytearray()
+        self._batched_count = 0
+        """The files up to the end of the last batch."""
 
     def add(self, file: DocumentFile) -> bytes:
         """Add a file. Returns its digest."""
@@ -58,6 +94,14 @@ class FileListing:
         self.digests += digest
         return digest
 
+    def end_batch(self, count: int, digest: bytes) -> None:
+        """Note that the last files that were added are a batch with this digest."""
+        between = len(self) - count - self._batched_count
+        if between:
+            self._batches += _BATCH.pack(between, _UNKNOWN)
+        self._batches += _BATCH.pack(count, digest)
+        self._batched_count = len(self)
+
     def mark_apart(self) -> None:
         """Note that the item of the last file has another place in the plan."""
         self.apart.append(len(self) - 1)
@@ -67,7 +111,14 @@ class FileListing:
 
     def encode(self) -> bytes:
         """Encode it, to be kept."""
-        return msgspec.msgpack.encode(ListingRecord(bytes(self.digests), self.apart))
+        return msgspec.msgpack.encode(ListingRecord(bytes(self.digests), self.apart, bytes(self._batches)))
+
+
+def hash_batch(batch: FileBatch) -> bytes:
+    """The digest of all files of a batch, unless one of them is racy."""
+    if batch.is_racy:
+        return _UNKNOWN
+    return blake2b(batch.describe().encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 class ListingComparison:
@@ -78,13 +129,15 @@ class ListingComparison:
             record = _DECODER.decode(last)
         except msgspec.DecodeError:
             record = ListingRecord(b"", [])
-        self.last_hash = hash_listing(last)
+        self._last_hash = hash_listing(last)
         self.listing = FileListing()
         self._unmatched: list[tuple[int, DocumentFile]] = []
         self._dropped: list[range] = []
         self.is_exceeded = False
         """Whether there are many unmatched files, or more than half of those of the last run. They are not kept."""
         self._unmatched_max = min(len(record.digests) // _DIGEST_BYTES // 2, _UNMATCHED_MAX)
+        self._batches = _list_batches(record)
+        self._next_batch = next(self._batches, None)
         self._last = record.digests
         self._last_apart = record.apart
         self._apart_numbers = frozenset(record.apart)
@@ -92,8 +145,18 @@ class ListingComparison:
         """The offset in the last listing of the next digest."""
         self._lost = 0
 
-    def add(self, file: DocumentFile) -> bool:
-        """Compare the next file. Returns whether it has not changed."""
+    def add(self, found: FileBatch | DocumentFile) -> bool:
+        """Compare the next file or files. Returns whether none of them has changed."""
+        if isinstance(found, DocumentFile):
+            return self._add_file(found)
+        digest = hash_batch(found)
+        if self._skip_batch(found, digest):
+            return True
+        are_same = [self._add_file(file) for file in found]
+        self.listing.end_batch(len(found), digest)
+        return all(are_same)
+
+    def _add_file(self, file: DocumentFile) -> bool:
         digest = self.listing.add(file)
         at = self._at
         if self._last[at : at + _DIGEST_BYTES] != digest or digest == _UNKNOWN:
@@ -109,9 +172,30 @@ class ListingComparison:
         self._lost = 0
         return True
 
+    def _skip_batch(self, batch: FileBatch, digest: bytes) -> bool:
+        """Take in the next files as unchanged, if they were a batch with this digest. Returns whether they were."""
+        while self._next_batch is not None and self._next_batch.start < self._at:
+            self._next_batch = next(self._batches, None)
+        known, start = self._next_batch, self._at
+        if known is None or (known.start, known.digest) != (start, digest):
+            return False
+        first, count = len(self.listing), len(batch)
+        self._at = start + count * _DIGEST_BYTES
+        self.listing.digests += self._last[start : self._at]
+        number = start // _DIGEST_BYTES
+        apart = self._last_apart[slice(*(bisect_left(self._last_apart, at) for at in (number, number + count)))]
+        self.listing.apart += [first + each - number for each in apart]
+        self.listing.end_batch(count, digest)
+        self._lost = 0
+        return True
+
     def finish(self) -> None:
         """Every file was added."""
         self._drop_until(len(self._last))
+
+    def follows(self, last: bytes) -> bool:
+        """Whether the files were compared with this listing, and few of them have changed."""
+        return not self.is_exceeded and self._last_hash == hash_listing(last)
 
     def list_dropped(self) -> set[int] | None:
         """The numbers of the items of the last run whose files have changed or are gone; None: the item of one of these

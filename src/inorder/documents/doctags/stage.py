@@ -19,7 +19,7 @@ import msgspec
 from inorder.documents.archives.discovery import ArchiveExpander
 from inorder.documents.copies import CopyFinder, CopyLog, SizeFilter, find_made_of, may_have_copies
 from inorder.documents.cost import estimate_pages
-from inorder.documents.discovery import DocumentFile, discover
+from inorder.documents.discovery import DocumentFile, FileBatch, discover_batches
 from inorder.documents.inputs import BYTES_MAX, is_there
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.other_sources import OtherSources
@@ -63,7 +63,7 @@ from inorder.stage.unchanged.receipt import hash_listing, read_listing
 from inorder.version import __version__
 
 from .kinds import ANY, choose_reader, count_remote, fetch_remote, guess_kind
-from .listing import FileListing, ListingComparison
+from .listing import FileListing, ListingComparison, hash_batch
 from .storage import (
     STAGE_NAME,
     SURVEY_NAME,
@@ -208,10 +208,10 @@ class _DocumentItems:
         self._listed: FileListing | None = None
         """The files of the items, once all of them are known."""
 
-    def list_files(self) -> Iterator[DocumentFile]:
+    def list_files(self) -> Iterator[FileBatch | DocumentFile]:
         """Every file below the sources, except those in DATA, which may lie below them; and files that were copies."""
-        files = (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
-        return self._archives.expand(self._others.add_copies(files))
+        found = (each for each in discover_batches(self._roots) if not each.path.startswith(f"{self._data}/"))
+        return self._archives.expand(self._others.add_copies(found))
 
     def survey(self) -> tuple[int, Derivation]:
         """The number of files, and what the documents depend on. The version is another one in every run as long as a
@@ -220,11 +220,10 @@ class _DocumentItems:
         parts = [STAGE_NAME, str(SCHEMA_VERSION), __version__, repr(settings), repr(self._roots.paths)]
         fixed = hash_strings(*parts, *map(self._settings.version_of, READERS))
         compared = self._compared = ListingComparison(read_listing(self._data, STAGE_NAME))
-        for file in self.list_files():
-            if not compared.add(file):
+        for found in self.list_files():
+            if not compared.add(found):
                 announce_work(STAGE_NAME)
-            self._sizes.add(file.size)
-            self._sizes.has_parts |= file.source is not None
+            self._sizes.add_files(found)
         compared.finish()
         listing = compared.listing
         return len(listing), Derivation(
@@ -240,9 +239,7 @@ class _DocumentItems:
         """The files that may have changed since the last run; None: they are many, one of them is large or a copy, or a
         folder cannot be read."""
         compared = self._compared
-        if compared is None or compared.is_exceeded or not self._roots.are_read:
-            return None
-        if compared.last_hash != hash_listing(last.listing):
+        if compared is None or not compared.follows(last.listing) or not self._roots.are_read:
             return None
         files, dropped = compared.list_unmatched(), compared.list_dropped()
         if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
@@ -271,14 +268,17 @@ class _DocumentItems:
         self._listed, listing = None, FileListing()
         with self._others.open_finder(self._sizes) as copies:
             make_item = self._bind_make_item(copies)
-            for file in self.list_files():
-                item = make_item(file)
-                listing.add(file)
-                if self._is_split(item, file):
-                    listing.mark_apart()
-                    large.append(item)
-                else:
-                    yield item
+            for found in self.list_files():
+                for file in found if isinstance(found, FileBatch) else (found,):
+                    item = make_item(file)
+                    listing.add(file)
+                    if self._is_split(item, file):
+                        listing.mark_apart()
+                        large.append(item)
+                    else:
+                        yield item
+                if isinstance(found, FileBatch):
+                    listing.end_batch(len(found), hash_batch(found))
             self._copies.set(copies.found, self._roots, self._others.checked)
         if large:
             yield from self._split(large)

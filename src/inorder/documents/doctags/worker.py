@@ -31,7 +31,7 @@ from .storage import (
 )
 
 IMPORTS = (
-    "inorder.documents.readers.markdown.walk",
+    "inorder.documents.readers.markdown.reader",
     "inorder.documents.readers.text",
     "inorder.stage.store.compression",
 )

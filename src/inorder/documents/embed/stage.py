@@ -58,10 +58,10 @@ from inorder.stage.store.inputs import StoredInput
 from .corpus import describe_change
 from .groups import count_group, embed_group
 from .lexical import VERSION as LEXICAL_VERSION
-from .providers.registry import identity, is_sparse_provider, policy
+from .providers.registry import find_module, identity, is_sparse_provider, policy
 from .providers.server.limits import ServerLimits
 from .shared.opening import OpenProviders
-from .worker import CORPUS, IMPORTS, work
+from .worker import CORPUS, IMPORTS, STORED, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
@@ -131,6 +131,7 @@ def make(settings: EmbedSettings) -> Stage:
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
         imports=IMPORTS,
+        follow_imports=(STORED, *filter(None, map(find_module, providers.values()))),
         hooks=StageHooks(
             worker_setup=opened.open_in_worker,
             before_stage=opened.open_in_driver,

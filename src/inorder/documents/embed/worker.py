@@ -24,6 +24,8 @@ IMPORTS = (
     "inorder.documents.embed.term_statistics",
 )
 """What the statistics of the corpus need."""
+STORED = "inorder.documents.embed.stored"
+"""What the vectors of a document need, besides their provider."""
 OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
 COUNTS = "counts"

@@ -5,8 +5,9 @@ the first changed file is seen, long before the plan is made. So a plan announce
 several stages starts a process then. Nothing depends on it: a stage that finds no process starts one.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
@@ -35,7 +36,7 @@ class LoadedAhead:
     """What a process loads that is started early: the function of a stage, and modules which that imports with its
     first items."""
 
-    def __init__(self, function: Callable[..., Any], modules: tuple[str, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], modules: Sequence[str]) -> None:
         self.function = function
         self._modules = modules
 
@@ -46,4 +47,28 @@ class LoadedAhead:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name in self._modules:
+            import_module(name)
+
+
+class BackgroundImports:
+    """Imports modules on a thread of its own, while this process waits for workers."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def start(self, modules: Sequence[str]) -> None:
+        """Import these modules, unless others were asked for before. Errors are left to the import that needs them."""
+        if self._thread is None and modules:
+            self._thread = threading.Thread(target=_import_all, args=(modules,), name="inorder-imports", daemon=True)
+            self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the modules."""
+        if self._thread is not None:
+            self._thread.join()
+
+
+def _import_all(modules: Sequence[str]) -> None:
+    with suppress(Exception):
+        for name in modules:
             import_module(name)

@@ -32,7 +32,7 @@ from inorder.stage.options import StageOptions
 from inorder.stage.staged_results import decode_result, encode_result
 from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
 
-from .ahead import LoadedAhead
+from .ahead import BackgroundImports, LoadedAhead
 from .codec import decompress
 from .inputs import StoredInput
 from .lookup import BlockLookup
@@ -219,6 +219,7 @@ class StageGroup:
         self.idle = IdleProcesses()
         """Worker processes of stages that have ended, and those that were started early."""
         self._started: set[str] = set()
+        self._imports = BackgroundImports()
 
     def start_ahead(self, name: str) -> None:
         """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need."""
@@ -228,7 +229,8 @@ class StageGroup:
         self._started.add(name)
         stage, options = found
         work, followers = self._make_work(stage, options), self.find_followers(name)
-        function = LoadedAhead(VisitWork(work, followers) if followers else work, stage.imports)
+        imports = [*stage.imports, *self._list_follow_imports([each.work.stage for each in followers])]
+        function = LoadedAhead(VisitWork(work, followers) if followers else work, imports)
         from inorder.engines.process.engine import pickle_function
 
         with contextlib.suppress(OperatorError):  # the engine of the stage reports it
@@ -242,12 +244,19 @@ class StageGroup:
             if stage.imports and has_run and _has_processes(options):
                 self.idle.copy(_get_limits(options))
 
-    def start_next(self, name: str) -> None:
-        """Start a process for the stage after this one, if it has items that no earlier stage goes on with."""
+    def _list_follow_imports(self, names: Sequence[str]) -> list[str]:
+        return [module for stage, _ in self._stages if stage.name in names for module in stage.follow_imports]
+
+    def start_next(self, name: str, *, has_few_items: bool) -> None:
+        """Start a process for the stage after this one, if it has items that no earlier stage goes on with. With few
+        items, this stage will not take long: also for later ones, and load what their ends need."""
         names = [stage.name for stage, _ in self._stages]
         following = [stage for stage, _ in self._stages[names.index(name) + 1 :]]
-        if following and following[0].follow is not None and following[0].imports:
-            self.start_ahead(following[0].name)
+        for stage in following if has_few_items else following[:1]:
+            if stage.follow is not None and stage.imports:
+                self.start_ahead(stage.name)
+        if has_few_items:
+            self._imports.start([module for stage in following for module in stage.finish_imports])
 
     def find_followers(self, name: str) -> list[Follower]:
         """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run
@@ -269,6 +278,7 @@ class StageGroup:
     def close(self) -> None:
         """End the worker processes, and remove the prepared results."""
         self.idle.close()
+        self._imports.join()
         self.prepared.close()
 
     def _make_work(self, stage: Stage, options: StageOptions) -> StageWork:
