@@ -170,8 +170,8 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "folders whose names begin like DATA hold no documents",
         "documents/doctags/stage.py",
-        'if not file.path.startswith(f"{self._data}/")',
-        "if not file.path.startswith(self._data)",
+        'if not each.path.startswith(f"{self._data}/")',
+        "if not each.path.startswith(self._data)",
         f"{_RULES}test_data_below_a_source_is_no_document_and_its_neighbours_are",
     ),
     Mutant(

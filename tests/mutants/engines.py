@@ -157,8 +157,8 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a run does not copy its process",
-        "cli/builtin.py",
-        "        group.copy_ahead()\n",
+        "stage/store/visits.py",
+        "        self._copy_once()\n",
         "",
         "tests/cli/test_copied_workers.py::test_the_first_run_starts_processes_and_the_next_one_has_copies",
     ),

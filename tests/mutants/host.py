@@ -48,24 +48,23 @@ HOST_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an atomic write does not sync the file",
         "host/filesystem.py",
-        "            file.append(data)\n        file.sync()\n",
-        "            file.append(data)\n",
+        "        if is_durable:\n            file.sync()\n",
+        "",
         _ATOMIC,
     ),
     Mutant(
         "an atomic write does not sync the folder",
         "host/filesystem.py",
-        '    filesystem.sync_directory(os.path.dirname(path) or ".")\n',
+        '    if is_durable:\n        filesystem.sync_directory(os.path.dirname(path) or ".")\n',
         "",
         _ATOMIC,
     ),
     Mutant(
         "an atomic write renames before it syncs",
         "host/filesystem.py",
-        "            file.append(data)\n        file.sync()\n    finally:\n        file.close()\n"
+        "        if is_durable:\n            file.sync()\n    finally:\n        file.close()\n"
         "    filesystem.rename(temporary, path)\n",
-        "            file.append(data)\n        filesystem.rename(temporary, path)\n        file.sync()\n"
-        "    finally:\n        file.close()\n",
+        "        filesystem.rename(temporary, path)\n        file.sync()\n    finally:\n        file.close()\n",
         _ATOMIC,
     ),
     Mutant(

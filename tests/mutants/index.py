@@ -318,7 +318,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "altered vectors are copied to a new matrix",
         "index/vectors.py",
-        "    old.discard_if_altered()\n",
+        "    old.discard_if_altered(check)\n",
         "",
         "tests/index/test_publishing.py::test_altered_vectors_are_not_copied",
     ),

@@ -179,16 +179,16 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the matrix of the index is not synced",
-        "index/vectors.py",
-        "        file.sync()\n",
-        "        pass\n",
+        "index/matrix_file.py",
+        "        self._file.sync()\n",
+        "",
         _PUBLISH,
     ),
     Mutant(
         "the name of the matrix is not synced before the database is published",
-        "index/vectors.py",
-        "        filesystem.sync_directory(data)\n",
-        "        pass\n",
+        "index/matrix_file.py",
+        "        self._filesystem.sync_directory(folder)\n",
+        "",
         _PUBLISH,
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _SINK = "tests/stage/store/test_sink.py"
+_LATE = "tests/stage/store/test_late_sink.py::"
 _READER = "tests/stage/store/test_reader.py"
 _TRANSFER = "tests/stage/store/test_transfer.py"
 _ROWS = "tests/stage/store/test_rows.py"
@@ -78,7 +79,7 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a position of another run is held",
         "stage/store/sink.py",
-        "if position.checksum == self._stored.checksum:",
+        "if position.checksum == stored.checksum:",
         "if True:",
         f"{_SINK}::test_a_store_without_the_beginning_of_a_run_holds_only_its_origin",
     ),
@@ -92,9 +93,37 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the numbers of rows of a later run are used again",
         "stage/store/sink.py",
-        " and position.offset >= self._stored.offset",
+        " and position.offset >= stored.offset",
         "",
         f"{_SINK}::test_a_store_with_rows_of_a_later_run_does_not_hold_the_origin_of_an_earlier_one",
+    ),
+    Mutant(
+        "a run that has written nothing is held by a store with rows of a later run",
+        "stage/store/late_sink.py",
+        "else stored.offset == position.offset",
+        "else True",
+        f"{_LATE}test_a_position_before_changes_of_another_run_is_not_held",
+    ),
+    Mutant(
+        "a run that has written something loses its position before that",
+        "stage/store/late_sink.py",
+        "does_hold(stored, written) if stored.checksum == written.checksum else ",
+        "",
+        f"{_LATE}test_the_position_before_the_first_change_is_held_too",
+    ),
+    Mutant(
+        "a store that was not closed is not opened",
+        "stage/store/late_sink.py",
+        ' or any(os.path.exists(f"{path}{ending}") for ending in _LOG_ENDINGS)',
+        "",
+        f"{_LATE}test_one_that_was_not_closed_is_opened",
+    ),
+    Mutant(
+        "a failure that removes a result is lost",
+        "stage/store/late_sink.py",
+        "entry.is_success or is_removed(entry, self._removes_failed) for",
+        "entry.is_success for",
+        f"{_LATE}test_a_failure_that_removes_a_result_is_a_change",
     ),
     Mutant(
         "removed items are not found again",

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _RECEIPT = "stage/unchanged/receipt.py"
 _RECORD = "stage/unchanged/record.py"
+_BATCHES = "tests/documents/doctags/test_batches.py::test_"
 _SPLICED = "stage/unchanged/spliced_manifest.py"
 _REPEATED = "tests/stage/unchanged/test_repeated_rows.py"
 _EDITS = "tests/stage/unchanged/test_edits.py"
@@ -12,6 +13,48 @@ _TEST = "tests/stage/unchanged/test_unchanged.py"
 _CHANGED = f"{_TEST}::test_every_item_is_checked_if_anything_has_changed"
 
 UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a batch is known by its place alone",
+        "documents/doctags/listing.py",
+        "if known is None or (known.start, known.digest) != (start, digest):",
+        "if known is None or known.start != start:",
+        f"{_BATCHES}no_file_of_a_batch_that_has_not_changed_is_compared",
+    ),
+    Mutant(
+        "items of a batch that are apart are forgotten",
+        "documents/doctags/listing.py",
+        "self.listing.apart += [first + each - number for each in apart]",
+        "pass",
+        f"{_BATCHES}files_of_a_batch_whose_items_are_apart_stay_apart",
+    ),
+    Mutant(
+        "a batch has a digest that may be out of date soon",
+        "documents/doctags/listing.py",
+        "    if batch.is_racy:\n        return _UNKNOWN\n",
+        "",
+        f"{_BATCHES}a_batch_with_a_racy_file_has_no_digest",
+    ),
+    Mutant(
+        "a document that is gone stays one for the index as long as its file is there",
+        "index/stage.py",
+        "is_as_before = bool(listed) and not gone and",
+        "is_as_before = bool(listed) and",
+        "tests/index/test_names.py::test_a_document_that_is_none_any_more_is_noticed_under_its_name",
+    ),
+    Mutant(
+        "new source code is not seen among documents",
+        "code/discovery.py",
+        '"\\0".join([found.relative, *found.names, "/"])',
+        "found.relative",
+        "tests/index/test_names.py::test_source_code_that_was_added_is_indexed",
+    ),
+    Mutant(
+        "a receipt is believed without its hash",
+        _RECEIPT,
+        " if sealed.digest == hash_listing(bytes(sealed.receipt)) else None",
+        "",
+        "tests/stage/unchanged/test_unchanged.py::test_every_item_is_checked_if_anything_has_changed",
+    ),
     Mutant(
         "the results that a stage is made of may be of any run",
         _RECEIPT,

@@ -153,7 +153,6 @@ def _open_group(
     stages = [(job.stage, chosen) for (job, _), chosen in zip(jobs, options, strict=True)]
     group = StageGroup(options[0].data, stages)
     try:
-        group.copy_ahead()
         with expect_work(group.start_ahead):
             yield group
     finally:

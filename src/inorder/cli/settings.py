@@ -11,7 +11,6 @@ The places are read once per command (`SettingsReader`), and merged once per sta
 
 import operator
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -178,6 +177,10 @@ def _translate_old_names(found: Mapping[str, Any], spell: Callable[[str], str], 
 
 def _read_file() -> dict[str, Any] | None:
     """The tables of the settings file; None: there is no file."""
+    if not os.path.lexists(FILE):
+        return None
+    import tomllib
+
     try:
         with open(FILE, "rb") as file:
             found = tomllib.load(file)

@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
+from mmap import mmap
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -52,8 +53,8 @@ class SizeFilter:
     """Says whether a size occurs twice. It takes two megabytes for any number of files, and may err on that side."""
 
     def __init__(self) -> None:
-        self._once = bytearray(_SLOTS // 8)
-        self._twice = bytearray(_SLOTS // 8)
+        self._once = mmap(-1, _SLOTS // 8)  # takes the memory of what is set
+        self._twice = mmap(-1, _SLOTS // 8)
         self.has_parts = False
         """Whether there are documents that are no files of their own."""
 

@@ -21,8 +21,8 @@ from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
 from inorder.stage.store.inputs import AddressedInput
 
-_BATCH_FILES_MAX = 1000
-"""Files in a batch. A folder may have millions, and a stat takes half a kilobyte."""
+_BATCH_FILES_MAX = 25
+"""Files in a batch. If one of them has changed, all of them are compared."""
 
 
 class DocumentFile(NamedTuple):

@@ -221,11 +221,12 @@ def find_stored(data: str | os.PathLike[str], kind: ResultKind, doc_ids: Iterabl
     """Those of these documents that have a result of a kind in the store, and the result of each."""
     root = os.path.abspath(data)
     store = open_store(root, kind.stage)
-    items = {} if store is None else {doc_id: store.get(f"{kind.id_prefix}{doc_id}") for doc_id in doc_ids}
+    item_ids = {doc_id: f"{kind.id_prefix}{doc_id}" for doc_id in doc_ids}
+    items = {} if store is None else store.get_all(item_ids.values())
     return {
-        doc_id: _make_result(root, kind, doc_id, item)
-        for doc_id, item in items.items()
-        if item is not None and kind.has(item)
+        doc_id: _make_result(root, kind, doc_id, items[item_id])
+        for doc_id, item_id in item_ids.items()
+        if item_id in items and kind.has(items[item_id])
     }
 
 

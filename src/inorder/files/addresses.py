@@ -4,7 +4,6 @@ They are opened through fsspec. Credentials come from the environment, as each p
 address with a password is refused: addresses are written to manifests, reports and messages.
 """
 
-import logging
 import re
 from typing import Any, NamedTuple
 
@@ -101,6 +100,8 @@ def strip_file_protocol(text: str) -> str:
 def silence_packages() -> None:
     """Keep log messages of the packages behind fsspec off the terminal, unless the program has set up logging: they are
     not ours, may be many, and may contain what a store has answered."""
+    import logging
+
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not logger.handlers:

@@ -253,7 +253,13 @@ def write_atomic(filesystem: Filesystem, path: str, data: bytes) -> None:
     _replace_file(filesystem, path, [data])
 
 
-def _replace_file(filesystem: Filesystem, path: str, blocks: Iterable[bytes]) -> None:
+def write_cache(filesystem: Filesystem, path: str, data: bytes) -> None:
+    """Create or replace a file atomically, but not durably: after a power loss it may be the old one, missing, or
+    damaged. Its reader must notice that."""
+    _replace_file(filesystem, path, [data], is_durable=False)
+
+
+def _replace_file(filesystem: Filesystem, path: str, blocks: Iterable[bytes], *, is_durable: bool = True) -> None:
     temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)
@@ -261,8 +267,10 @@ def _replace_file(filesystem: Filesystem, path: str, blocks: Iterable[bytes]) ->
     try:
         for data in blocks:
             file.append(data)
-        file.sync()
+        if is_durable:
+            file.sync()
     finally:
         file.close()
     filesystem.rename(temporary, path)
-    filesystem.sync_directory(os.path.dirname(path) or ".")
+    if is_durable:
+        filesystem.sync_directory(os.path.dirname(path) or ".")

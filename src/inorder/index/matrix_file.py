@@ -9,6 +9,9 @@ import sqlite3
 from hashlib import blake2b
 from pathlib import Path
 
+from inorder.host.filesystem import SystemFilesystem
+from inorder.lanes import Lane, LaneConfig, Ticket
+
 from .schema import read_meta
 
 PREFIX, _SUFFIX = "index.vectors.", ".f32"
@@ -53,6 +56,57 @@ class MatrixFile:
             while block := file.read(_BLOCK_BYTES):
                 digest.update(block)
         return self.name != make_name(digest)
+
+
+class MatrixCheck:
+    """Reads a file on a thread of its own, and says whether it is altered."""
+
+    def __init__(self, file: MatrixFile) -> None:
+        self._file = file
+        self._lane = Lane(LaneConfig(name="matrix", max_concurrency=1))
+        is_there = bool(file.name) and not file.find_problem()
+        self._found: Ticket[bool] | None = self._lane.submit(file.is_altered) if is_there else None
+
+    def is_altered(self) -> bool:
+        """Wait for the answer. Raises `OSError` if the file cannot be read."""
+        return self._found is not None and self._found.result()
+
+    def close(self) -> None:
+        """End the thread. Idempotent."""
+        self._lane.close(drain=True)
+
+
+class MatrixWriter:
+    """Writes a new file."""
+
+    def __init__(self, path: str) -> None:
+        self._filesystem = SystemFilesystem()
+        self._path = path
+        with contextlib.suppress(FileNotFoundError):
+            self._filesystem.unlink(path)
+        self._file = self._filesystem.open(path)
+        self._digest = new_digest()
+
+    def append(self, raw: bytes) -> None:
+        """Write further rows."""
+        self._digest.update(raw)
+        self._file.append(raw)
+
+    def finish(self, folder: str) -> str:
+        """Make the file durable, and give it its name in a folder. Returns the name."""
+        self._file.sync()
+        name = make_name(self._digest)
+        self._filesystem.rename(self._path, f"{folder}/{name}")
+        self._filesystem.sync_directory(folder)
+        return name
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self._filesystem.unlink(self._path)
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        self._file.close()
 
 
 def remove_old_matrices(data: str, kept: str) -> None:

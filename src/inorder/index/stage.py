@@ -48,12 +48,12 @@ from inorder.stage.unchanged.receipt import hash_listing, read_listing, read_rec
 from .connection import open_index, translate_index_errors
 from .drafts.draft import NAME, IndexSink
 from .drafts.publishing import publish, published_path
-from .lexical import analysis
+from .lexical.schema import ANALYSIS_VERSION
 from .rows import CODE, DOCUMENT
 from .schema import read_meta
 from .worker import REMOVE, predict_outcome, work
 
-SCHEMA_VERSION = f"2 {analysis.VERSION}"
+SCHEMA_VERSION = f"2 {ANALYSIS_VERSION}"
 _DOCUMENT_CONFIGURATION = hash_strings(NAME, SCHEMA_VERSION, DOCUMENT)
 _TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
@@ -343,7 +343,7 @@ stage = Stage(
     worker=work,
     sinks=sinks,
     follow=lambda data: follow_document,
-    follow_imports=("inorder.index.lexical.terms",),
+    follow_imports=("inorder.index.lexical.terms", "importlib.resources", "Stemmer"),
     finish=lambda data: publish(os.fspath(data)),
     finish_imports=("inorder.index.lexical.inversion", "inorder.index.vectors", "inorder.documents.embed.stored"),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),

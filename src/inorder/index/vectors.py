@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.layout import find_vectors
-from inorder.host.filesystem import SystemFilesystem
 
 from .lexical.schema import DamagedIndexError
-from .matrix_file import PREFIX, MatrixFile, make_name, new_digest
+from .matrix_file import PREFIX, MatrixCheck, MatrixFile, MatrixWriter
 from .schema import has_table, read_meta, write_meta
 
 _Rows = npt.NDArray[np.float32]
@@ -32,39 +31,27 @@ _DOCUMENT_CHUNKS = "FROM files JOIN chunks ON file = files.id WHERE files.kind =
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
 
-def write_matrix(connection: sqlite3.Connection, data: str) -> None:
+def write_matrix(connection: sqlite3.Connection, data: str, check: MatrixCheck) -> None:
     """Write the vectors of all documents to one file, in the order of the item ids, and the ids of their chunks to the
-    database. Vectors of documents that have not changed are copied from the file before. It stays if none has."""
+    database. Vectors of documents that have not changed are copied from the file before, if `check` finds that it is
+    not altered. It stays if none has changed."""
     old = _OldMatrix(connection, data)
     if old.has_exactly(connection, data):
         return
-    old.discard_if_altered()
+    old.discard_if_altered(check)
     rows = _RowList(connection)
-    filesystem = SystemFilesystem()
-    temporary = f"{data}/{PREFIX}new"
-    with contextlib.suppress(FileNotFoundError):
-        filesystem.unlink(temporary)
-    file = filesystem.open(temporary)
-    digest, width, provider = new_digest(), 0, ""
-    try:
+    width, provider = 0, ""
+    with contextlib.closing(MatrixWriter(f"{data}/{PREFIX}new")) as writer:
         for matrix, chunks, spec in _read_documents(connection, data, old):
             if rows.count and (matrix.shape[1], spec) != (width, provider):
                 continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], spec
-            raw = np.ascontiguousarray(matrix, dtype="<f4").tobytes()
-            digest.update(raw)
-            file.append(raw)
+            writer.append(np.ascontiguousarray(matrix, dtype="<f4").tobytes())
             rows.add(chunks)
-        file.sync()
-    finally:
-        file.close()
-    rows.finish()
-    name = make_name(digest) if rows.count else ""
-    if rows.count:
-        filesystem.rename(temporary, f"{data}/{name}")
-        filesystem.sync_directory(data)
-    else:
-        filesystem.unlink(temporary)
+        rows.finish()
+        name = writer.finish(data) if rows.count else ""
+        if not rows.count:
+            writer.discard()
     for setting, value in zip(_SETTINGS, (name, width, rows.count, provider), strict=True):
         write_meta(connection, setting, str(value))
 
@@ -128,9 +115,9 @@ class _OldMatrix:
                 known += int((rows >= 0).sum())
         return known == len(self._by_chunk)
 
-    def discard_if_altered(self) -> None:
+    def discard_if_altered(self, check: MatrixCheck) -> None:
         """Copy nothing from a file with other content than was written: it would no longer be noticed."""
-        if len(self._by_chunk) and self._file.is_altered():
+        if len(self._by_chunk) and check.is_altered():
             self._by_chunk = self._by_chunk[:0]
 
     def find_rows(self, chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 RACY_S = 60.0
@@ -63,6 +62,8 @@ def _normalize(value: Any) -> str:
 
 def _is_recent(value: Any, now_s: float) -> bool:
     if isinstance(value, str):
+        from email.utils import parsedate_to_datetime  # slow to import
+
         try:
             value = parsedate_to_datetime(value)
         except ValueError:

@@ -33,11 +33,19 @@ class HashCache:
     """Hashes by path and kind (`sha256`, `crc32`). Thread-safe; database errors count as a miss."""
 
     def __init__(self, path: str) -> None:
-        self._connection = open_cache(path, f"{_DROP_OLD}{_SCHEMA};")
+        self._path = path
+        self._opened: sqlite3.Connection | None = None
         self._pending: list[tuple[bytes, str, bytes, str | bytes]] = []
         self._lock = threading.Lock()
         self._lookups: dict[str, BlockLookup[tuple[bytes, bytes, str | bytes]]] = {}
         """By kind. The plan of a run asks for one file after the other, and for each before it is hashed."""
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        """The database. It is opened when it is needed: most stages have no files as inputs."""
+        if self._opened is None:
+            self._opened = open_cache(self._path, f"{_DROP_OLD}{_SCHEMA};")
+        return self._opened
 
     def get(self, path: str, stat: FileStat, kind: str) -> str | None:
         """Return the hash of a file that has not changed since it was hashed; None: not known."""
@@ -74,6 +82,8 @@ class HashCache:
 
     def flush(self) -> None:
         """Write pending hashes."""
+        if not self._pending:
+            return
         with self._lock, contextlib.suppress(sqlite3.Error):
             pending, self._pending = self._pending, []
             self._connection.executemany("REPLACE INTO signed_hashes VALUES (?, ?, ?, ?)", pending)
@@ -84,7 +94,8 @@ class HashCache:
     def close(self) -> None:
         """Write pending hashes and close the database."""
         self.flush()
-        self._connection.close()
+        if self._opened is not None:
+            self._opened.close()
 
 
 def _encode_signature(stat: FileStat) -> bytes:

@@ -354,16 +354,14 @@ class _StageRun:
 
     def _open_outputs(self, results: ResultLog) -> Sink:
         """Open the sink for results: the store of the stage, or the files of its items."""
-        layout = self._layout
-        if self._plan.is_stored:
-            from .store.sink import StoreSink
+        data, staging, plan = self._layout.data, self._layout.staging, self._plan
+        if plan.is_stored:
+            from .store.late_sink import LateStoreSink
 
             self._close_store()
-            self._store = StoreSink(layout.data, self._plan.stage_name, removes_failed=self._plan.retires is not None)
+            self._store = LateStoreSink(data, plan.stage_name, removes_failed=plan.retires is not None)
             return self._store
-        return OutputsSink(
-            self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
-        )
+        return OutputsSink(self._filesystem, data, staging=staging, name="outputs", staged=results.published)
 
     def _close_store(self) -> None:
         if self._store is not None:
@@ -385,7 +383,7 @@ class _StageRun:
             if entry.outcome == _SUCCESS:
                 self._cache.put_inputs(entry.payload.inputs)
                 if self._group is not None and entry.payload.prepared:
-                    self._group.prepared.add(entry.payload.prepared)
+                    self._group.add_prepared(entry.payload.prepared)
             if self._autoscaler is not None and entry.outcome != _SKIP:
                 self._autoscaler.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
         self._monitor.record_committed(entries, {} if self._hooks.after_item is None else self._call_after(entries))

@@ -118,7 +118,7 @@ def test_an_archive_that_has_not_changed_is_not_opened(runs: StageRuns, monkeypa
     def refuse(*_: object) -> None:
         raise AssertionError("the archive was listed")
 
-    monkeypatch.setattr("inorder.documents.archives.discovery.list_file", refuse)
+    monkeypatch.setattr("inorder.documents.archives.listing.list_file", refuse)
     assert runs.doctags().succeeded == 1
     (runs.data / "cache/archives.sqlite").write_bytes(b"damaged")
     with pytest.raises(AssertionError, match="the archive was listed"):

@@ -13,7 +13,7 @@ from inorder.host import filesystem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.sink import StoreSink
 from inorder.stage.unchanged import spliced_manifest
-from inorder.stage.unchanged.receipt import read_receipt
+from inorder.stage.unchanged.receipt import read_receipt, write_receipt
 from tests.stage.jobs import Place
 from tests.stage.unchanged.pipeline import Pipeline
 
@@ -144,7 +144,7 @@ def test_results_of_other_items_are_found(pipeline: Pipeline) -> None:
     receipt = read_receipt(pipeline.data, "second")
     assert receipt is not None
     fewer = msgspec.structs.replace(receipt, count=receipt.count - 1)
-    Path(DataLayout(pipeline.data, "second").receipt).write_bytes(msgspec.json.encode(fewer))
+    write_receipt(pipeline.data, "second", fewer)
     pipeline.place.source("d", "another text")
     pipeline.run()
     assert len(pipeline.read) == len(NAMES)

@@ -95,6 +95,14 @@ def damage_receipt(pipeline: Pipeline) -> None:
     Path(DataLayout(pipeline.data, "second").receipt).write_bytes(b'{"format":1')
 
 
+def alter_receipt(pipeline: Pipeline) -> None:
+    """A power loss can leave old bytes in the middle of a receipt, which is not synced."""
+    path = Path(DataLayout(pipeline.data, "second").receipt)
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b'"is_clean":true', b'"is_clean": true'))
+    assert path.read_bytes() != text
+
+
 @pytest.mark.parametrize(
     ("change", "called", "results"),
     [
@@ -106,6 +114,7 @@ def damage_receipt(pipeline: Pipeline) -> None:
         (forget_the_first_stage, [], {}),
         (alter_manifest, [], {}),
         (damage_receipt, [], {}),
+        (alter_receipt, [], {}),
     ],
 )
 def test_every_item_is_checked_if_anything_has_changed(
@@ -219,6 +228,17 @@ def test_a_run_that_dies_after_its_commit_is_not_repeated(pipeline: Pipeline, mo
     outcome = pipeline.run_second()
     assert (outcome.resumed_at, outcome.skipped) == (5, 5)
     assert [len(run) for run in pipeline.list_runs()] == [5, 5]
+
+
+def test_the_store_is_not_touched(pipeline: Pipeline) -> None:
+    before = os.stat(store_path(pipeline.data, "second"))
+    assert pipeline.run_second().skipped == 5
+    after = os.stat(store_path(pipeline.data, "second"))
+    assert (after.st_ino, after.st_mtime_ns, after.st_ctime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+        before.st_ctime_ns,
+    )
 
 
 def _interrupt(*_: Any, **__: Any) -> None:

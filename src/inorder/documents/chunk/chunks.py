@@ -3,12 +3,14 @@
 import unicodedata
 import uuid
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from .pack import UnitSequence, pack
-from .tokens import TokenCounter
-from .units import Piece, join_pieces, split_units
+if TYPE_CHECKING:
+    from .pack import UnitSequence
+    from .tokens import TokenCounter
+    from .units import Piece
 
 _ID_LENGTH = 36
 _NAMESPACE = uuid.UUID("7b8f3a52-6d0e-5f3c-9a41-0c2d6e1b9f10")
@@ -40,17 +42,20 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_chunks(
-    doc_id: str, pieces: Sequence[Piece], count: TokenCounter, tokens_min: int, tokens_max: int
+    doc_id: str, pieces: "Sequence[Piece]", count: "TokenCounter", tokens_min: int, tokens_max: int
 ) -> list[Chunk]:
     """The chunks of a document, in reading order. Every character of every piece is in exactly one chunk, except white
     space between chunks. No chunk has more than `tokens_max` tokens, unless it is a single character.
     """
+    from .pack import UnitSequence, pack  # with patterns that take long to compile, which only a worker needs
+    from .units import join_pieces, split_units
+
     units = UnitSequence(join_pieces(pieces), list(split_units(pieces, count, tokens_max)), count, tokens_max)
     return [_build_chunk(doc_id, number, pieces, units, *ends) for number, ends in enumerate(pack(units, tokens_min))]
 
 
 def _build_chunk(
-    doc_id: str, number: int, pieces: Sequence[Piece], units: UnitSequence, first: int, last: int
+    doc_id: str, number: int, pieces: "Sequence[Piece]", units: "UnitSequence", first: int, last: int
 ) -> Chunk:
     group = units.units[first:last]
     start, end = group[0].start, group[-1].end

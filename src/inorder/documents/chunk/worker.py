@@ -16,7 +16,7 @@ from inorder.stage.store.reading import is_stored, read_content
 from .chunks import Chunk, build_chunks
 from .tokens import load_counter
 
-FOLLOW_IMPORTS = ("inorder.documents.chunk.pieces", "inorder.documents.chunk.storage")
+FOLLOW_IMPORTS = ("inorder.documents.chunk.pack", "inorder.documents.chunk.pieces", "inorder.documents.chunk.storage")
 """What the first items need."""
 HISTOGRAM = (32, 64, 128, 256, 384, 512, 1024)
 """Upper bounds of the classes in which chunk sizes are counted. One more class has no upper bound."""

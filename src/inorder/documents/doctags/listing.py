@@ -11,13 +11,15 @@ file of the batch has changed. Of a batch with a change, the files are compared 
 
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Set
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
 from inorder.documents.discovery import DocumentFile, FileBatch
+from inorder.stage.contracts import LastRun
+from inorder.stage.store.database import StoreReader
 from inorder.stage.unchanged.receipt import hash_listing
 
 _DIGEST_BYTES = 8
@@ -233,3 +235,12 @@ class ListingComparison:
         while found >= 0 and found % _DIGEST_BYTES:
             found = self._last.find(digest, found + 1, end)
         return found
+
+
+def list_dropped_ids(last: LastRun, dropped: Set[int], present: Set[str], store: StoreReader | None) -> Collection[str]:
+    """The ids of the items of the last run with these numbers. `present` are the ids of the files that have changed or
+    are new. If as many items are dropped, and the last run had all of these ids, they are the same, and no row of the
+    last run is read: every item of it has its result in the store, and files that have not changed have other ids."""
+    if len(dropped) == len(present) and store is not None and store.count() == last.count and store.has_all(present):
+        return present
+    return [item_id for number, item_id in enumerate(last.read_ids()) if number in dropped] if dropped else []

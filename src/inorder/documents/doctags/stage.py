@@ -58,12 +58,13 @@ from inorder.stage.contracts import (
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots, is_address
 from inorder.stage.store.ahead import announce_work
+from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import AddressedInput
 from inorder.stage.unchanged.receipt import hash_listing, read_listing
 from inorder.version import __version__
 
 from .kinds import ANY, choose_reader, count_remote, fetch_remote, guess_kind
-from .listing import FileListing, ListingComparison, hash_batch
+from .listing import FileListing, ListingComparison, hash_batch, list_dropped_ids
 from .storage import (
     STAGE_NAME,
     SURVEY_NAME,
@@ -244,16 +245,15 @@ class _DocumentItems:
         files, dropped = compared.list_unmatched(), compared.list_dropped()
         if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
             return None
-        ids = [item_id for number, item_id in enumerate(last.read_ids()) if number in dropped] if dropped else []
         present = {file.item_id for _, file in files}
+        ids = list_dropped_ids(last, dropped, present, open_store(self._data, STAGE_NAME))
         stored = partial(find_made_of, self._data, STAGE_NAME, without={*ids, *present})
-        has_others = self._others.has_documents()
-        if may_have_copies((file for _, file in files), self._sizes, stored, has_others=has_others):
+        changed = [file for _, file in files]
+        if may_have_copies(changed, self._sizes, stored, has_others=self._others.has_documents()):
             return None
         self._listed = compared.listing
-        make_item = self._bind_make_item()
         return PlanEdits(
-            items=((place, make_item(file)) for place, file in files),
+            items=((place, item) for (place, _), item in zip(files, map(self._bind_make_item(), changed), strict=True)),
             dropped=dropped,
             gone=[item_id for item_id in ids if item_id not in present],
         )

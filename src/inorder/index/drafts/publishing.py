@@ -14,7 +14,7 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.index.connection import open_index, translate_index_errors
 from inorder.index.locations import are_roots_current, store_roots
-from inorder.index.matrix_file import MatrixFile, remove_old_matrices
+from inorder.index.matrix_file import MatrixCheck, MatrixFile, remove_old_matrices
 from inorder.index.rows import DOCUMENT
 from inorder.index.schema import INDEXES, VERSION, write_meta
 from inorder.index.writer import RowWriter, content_hash
@@ -90,12 +90,15 @@ def _update_published(data: str, draft: sqlite3.Connection | None) -> None:
         raise IntegrityError(f"{path} was removed while its changes were made; run `inorder index` again")
     open_index(path).close()  # a connection that is not in use keeps the log from being removed
     open_index.cache_clear()
-    with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
+    with contextlib.ExitStack() as opened:
+        connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
+        opened.enter_context(contextlib.closing(connection))
         if draft is not None and not fits(draft, connection):
             raise IntegrityError(f"{path} was replaced while its changes were made; run `inorder index` again")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("BEGIN IMMEDIATE")
+        check = opened.enter_context(contextlib.closing(MatrixCheck(MatrixFile(connection, data))))
         if draft is not None and not is_applied(draft, connection):
             writer = RowWriter(connection)
             for item_id, rows in read_changes(draft):
@@ -105,7 +108,7 @@ def _update_published(data: str, draft: sqlite3.Connection | None) -> None:
                     writer.replace_file(connection, rows)
             writer.invert(connection)
             mark_applied(draft, connection)
-        _describe_index(connection, data)
+        _describe_index(connection, data, check)
         connection.execute("COMMIT")
         _release_free_pages(connection)
         _leave_log(connection)
@@ -120,7 +123,8 @@ def _replace_published(data: str) -> None:
         RowWriter(connection).invert(connection)
         for statement in INDEXES.split(";"):
             connection.execute(statement)
-        _describe_index(connection, data)
+        with contextlib.closing(MatrixCheck(MatrixFile(connection, data))) as check:
+            _describe_index(connection, data, check)
         connection.execute("COMMIT")
         _release_free_pages(connection)
         _leave_log(connection)
@@ -156,14 +160,14 @@ def _leave_log(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
-def _describe_index(connection: sqlite3.Connection, data: str) -> None:
+def _describe_index(connection: sqlite3.Connection, data: str, check: MatrixCheck) -> None:
     """Write what describes the index as a whole."""
     from inorder.index.lexical.inversion import merge_segments  # with NumPy, which is slow to import
     from inorder.index.vectors import write_matrix
 
     merge_segments(connection)
     connection.execute("DROP TABLE IF EXISTS inorder_position")
-    write_matrix(connection, data)
+    write_matrix(connection, data, check)
     store_roots(connection, data)
     write_meta(connection, "content_hash", content_hash(connection))
     write_meta(connection, "languages", " ".join(_list_languages(connection)))

@@ -18,8 +18,6 @@ from functools import cache
 
 from .languages import STEMMERS
 
-VERSION = 1
-"""To be increased whenever the terms of a text change."""
 TERM_CHARACTERS_MAX = 64
 """A longer word is truncated: nothing that long is searched for."""
 CACHED_WORDS_MAX = 1 << 16

@@ -2,6 +2,9 @@
 
 import sqlite3
 
+ANALYSIS_VERSION = 1
+"""Of the analysis of texts. To be increased whenever the terms of a text change."""
+
 
 class DamagedIndexError(sqlite3.DatabaseError):
     """A table of the inverted index has content that was never written."""

@@ -5,13 +5,16 @@ the first changed file is seen, long before the plan is made. So a plan announce
 several stages starts a process then. Nothing depends on it: a stage that finds no process starts one.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
+_SWITCH_S = 0.0005
+"""How long an import may keep other threads from running. Results pass through several of them."""
 _start: ContextVar[Callable[[str], None] | None] = ContextVar("start", default=None)
 
 
@@ -69,6 +72,12 @@ class BackgroundImports:
 
 
 def _import_all(modules: Sequence[str]) -> None:
-    with suppress(Exception):
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(min(interval_s, _SWITCH_S))
+    try:
         for name in modules:
             import_module(name)
+    except Exception:
+        return
+    finally:
+        sys.setswitchinterval(interval_s)

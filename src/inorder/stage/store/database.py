@@ -9,7 +9,7 @@ import hashlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -53,6 +53,16 @@ class StoreReader:
         """Return the fingerprint of an item; None: the store does not have it."""
         rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id))
         return make_item(rows[0], self._find_dictionary) if rows else None
+
+    def get_all(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
+        """Return the fingerprints of those of these items that the store has, by id."""
+        found: dict[str, StoredItem] = {}
+        wanted = [*map(encode_id, item_ids)]
+        for start in range(0, len(wanted), _ROWS):
+            values = wanted[start : start + _ROWS]
+            rows = self._fetch_items(f"WHERE item_id IN ({', '.join('?' * len(values))})", *values)
+            found |= {item.item_id: item for item in map(self.make_item, rows)}
+        return found
 
     def fetch_numbered(self, condition: str, value: str | bytes) -> list[Any]:
         """Return the rows that meet a condition, for `StoreLookup`. The last column is the number of the row."""
@@ -154,6 +164,11 @@ class StoreReader:
         """The number of items from the id `first` on whose ids come before `end`. Both are valid Unicode."""
         query = "SELECT count(*) FROM items WHERE item_id >= ? AND item_id < ?"
         return int(self._fetch_all(query, first, end)[0][0])
+
+    def has_all(self, item_ids: Iterable[str]) -> bool:
+        """Whether the store has all of these items."""
+        wanted = {*item_ids}
+        return len(self.get_all(wanted)) == len(wanted)
 
     def has_invalid_ids(self) -> bool:
         """Whether the ids of some items are not valid Unicode."""

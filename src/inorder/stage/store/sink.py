@@ -46,7 +46,6 @@ class StoreSink(SqliteSink):
                 filesystem.sync_directory(data)
         self._removes_failed = removes_failed
         self._rows: ItemWriter | None = None
-        close_readers()  # a file that was removed and created again may have the same inode
         super().__init__(path, SCHEMA, self._write_results, clear=_CLEAR, version=VERSION, name=NAME)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
@@ -68,16 +67,19 @@ class StoreSink(SqliteSink):
         self._is_synced = False
         return position
 
+    @property
+    def stored(self) -> Position:
+        """The position that is in the store."""
+        return self._stored
+
     def origin(self) -> Position:
         """Return where a new run begins: after the rows that are there, with the identity of a new run."""
-        return Position(0, self._stored.offset, int.from_bytes(os.urandom(4)) or 1)
+        return make_origin(self._stored)
 
     def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         """Whether the store has everything up to this position of its run. It also holds the origin of another run,
         unless it has rows that were written after that run began."""
-        if position.checksum == self._stored.checksum:
-            return position == self._stored or position.end < self._stored.end
-        return position == Position() or (position.end == 0 and position.offset >= self._stored.offset)
+        return does_hold(self._stored, position)
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Remove the rows that were written after this position, or begin a new run. Results of earlier runs stay,
@@ -123,7 +125,8 @@ class StoreSink(SqliteSink):
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         super()._write_entries(entries)
-        self._get_rows().remove(entry.item.item.item_id for entry in entries if self._is_removed(entry))
+        removed = [entry.item.item.item_id for entry in entries if is_removed(entry, self._removes_failed)]
+        self._get_rows().remove(removed)
 
     def _write_results(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
         self._get_rows().write(self._stored.offset + 1, entries)
@@ -133,7 +136,21 @@ class StoreSink(SqliteSink):
             self._rows = ItemWriter(self._connection)
         return self._rows
 
-    def _is_removed(self, entry: Entry) -> bool:
-        if entry.failure is not None:
-            return self._removes_failed
-        return isinstance(entry.payload, Skip) and bool(entry.payload.value.removals)
+
+def make_origin(stored: Position) -> Position:
+    """Where a new run begins if the store is at this position."""
+    return Position(0, stored.offset, int.from_bytes(os.urandom(4)) or 1)
+
+
+def does_hold(stored: Position, position: Position) -> bool:
+    """Whether a store that is at `stored` has everything up to `position`."""
+    if position.checksum == stored.checksum:
+        return position == stored or position.end < stored.end
+    return position == Position() or (position.end == 0 and position.offset >= stored.offset)
+
+
+def is_removed(entry: Entry, removes_failed: bool) -> bool:
+    """Whether an item loses its row."""
+    if entry.failure is not None:
+        return removes_failed
+    return isinstance(entry.payload, Skip) and bool(entry.payload.value.removals)

@@ -214,12 +214,13 @@ class StageGroup:
 
     def __init__(self, data: str | os.PathLike[str], stages: Sequence[tuple[Stage, StageOptions]]) -> None:
         self._data = Path(os.path.abspath(data))
-        self._stages = stages
+        self._stages = self._uncopied = stages
         self.prepared = PreparedResults(data)
         self.idle = IdleProcesses()
         """Worker processes of stages that have ended, and those that were started early."""
         self._started: set[str] = set()
         self._imports = BackgroundImports()
+        self._has_few_items = False
 
     def start_ahead(self, name: str) -> None:
         """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need."""
@@ -227,6 +228,7 @@ class StageGroup:
         if found is None or name in self._started or not _has_processes(found[1]):
             return
         self._started.add(name)
+        self._copy_once()
         stage, options = found
         work, followers = self._make_work(stage, options), self.find_followers(name)
         imports = [*stage.imports, *self._list_follow_imports([each.work.stage for each in followers])]
@@ -236,10 +238,12 @@ class StageGroup:
         with contextlib.suppress(OperatorError):  # the engine of the stage reports it
             self.idle.start(pickle_function(function), _get_limits(options))
 
-    def copy_ahead(self) -> None:
+    def _copy_once(self) -> None:
         """Copy this process for the stages that start one early, if they have run before: there may be little to do,
-        and then the start of a process takes longer than that. To be called before anything is opened."""
-        for stage, options in self._stages:
+        and then the start of a process takes longer than that. This happens with the first change that is found, when
+        nothing is open that is written."""
+        stages, self._uncopied = self._uncopied, ()
+        for stage, options in stages:
             has_run = os.path.exists(DataLayout(os.fspath(self._data), stage.name).receipt)
             if stage.imports and has_run and _has_processes(options):
                 self.idle.copy(_get_limits(options))
@@ -248,15 +252,26 @@ class StageGroup:
         return [module for stage, _ in self._stages if stage.name in names for module in stage.follow_imports]
 
     def start_next(self, name: str, *, has_few_items: bool) -> None:
-        """Start a process for the stage after this one, if it has items that no earlier stage goes on with. With few
-        items, this stage will not take long: also for later ones, and load what their ends need."""
+        """Start a process for the stage after this one, if it has items that no earlier stage goes on with. A run with
+        few items starts it when something has changed."""
+        self._has_few_items = has_few_items
         names = [stage.name for stage, _ in self._stages]
-        following = [stage for stage, _ in self._stages[names.index(name) + 1 :]]
-        for stage in following if has_few_items else following[:1]:
+        if not has_few_items:
+            self._start_for(self._stages[names.index(name) + 1 :][:1])
+
+    def add_prepared(self, prepared: Sequence[PreparedItem]) -> None:
+        """Keep results of later stages. If these will have few items, they begin soon: start the processes that they
+        need, and import what their ends need, while workers are busy."""
+        self.prepared.add(prepared)
+        if self._has_few_items:
+            self._has_few_items = False
+            self._start_for(self._stages)
+            self._imports.start([module for stage, _ in self._stages for module in stage.finish_imports])
+
+    def _start_for(self, stages: Sequence[tuple[Stage, StageOptions]]) -> None:
+        for stage, _ in stages:
             if stage.follow is not None and stage.imports:
                 self.start_ahead(stage.name)
-        if has_few_items:
-            self._imports.start([module for stage in following for module in stage.finish_imports])
 
     def find_followers(self, name: str) -> list[Follower]:
         """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run

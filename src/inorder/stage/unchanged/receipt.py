@@ -13,7 +13,8 @@ If little has changed, a receipt also tells what: a store numbers its rows in th
 the receipt of its stage names the content before, the first number of the last run, and what that run has removed. A
 stage that was made of the content before finds the changes with one query.
 
-A receipt is a cache. It may be lost at any moment; the next run then checks every item.
+A receipt is a cache. It may be lost at any moment; the next run then checks every item. It is not synced, so a power
+loss can damage it: it is kept with a hash.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from hashlib import blake2b
 import msgspec
 
 from inorder.errors import InorderError
-from inorder.host.filesystem import SystemFilesystem, write_atomic
+from inorder.host.filesystem import SystemFilesystem, write_cache
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.file_stat import FileStat
 from inorder.stage.store.database import open_store
@@ -70,23 +71,34 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         return self.count - self.gone_count
 
 
+class _Sealed(msgspec.Struct):
+    """A receipt as it is kept."""
+
+    digest: str
+    receipt: msgspec.Raw
+
+
 _DECODER = msgspec.json.Decoder(Receipt)
+_SEALED = msgspec.json.Decoder(_Sealed)
 
 
 def read_receipt(data: str, stage: str) -> Receipt | None:
     """Read the receipt of the last run of a stage; None: there is none, or it is of another version."""
     try:
         with open(DataLayout(data, stage).receipt, "rb") as file:
-            found = _DECODER.decode(file.read())
+            sealed = _SEALED.decode(file.read())
+        found = _DECODER.decode(sealed.receipt) if sealed.digest == hash_listing(bytes(sealed.receipt)) else None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return found if found.format == FORMAT else None
+    return found if found is not None and found.format == FORMAT else None
 
 
 def write_receipt(data: str, stage: str, receipt: Receipt) -> None:
     """Write a receipt. An error of the disk is ignored: the next run checks every item."""
+    text = msgspec.json.encode(receipt)
+    sealed = _Sealed(hash_listing(text), msgspec.Raw(text))
     with contextlib.suppress(OSError):
-        write_atomic(SystemFilesystem(), DataLayout(data, stage).receipt, msgspec.json.encode(receipt))
+        write_cache(SystemFilesystem(), DataLayout(data, stage).receipt, msgspec.json.encode(sealed))
 
 
 def identify_store(data: str, stage: str) -> str:
@@ -128,7 +140,7 @@ def read_listing(data: str, stage: str) -> bytes:
 def write_listing(data: str, stage: str, listing: bytes) -> str:
     """Keep what a plan has listed of its items. Returns its hash; empty: it could not be written."""
     with contextlib.suppress(OSError):
-        write_atomic(SystemFilesystem(), DataLayout(data, stage).listing, listing)
+        write_cache(SystemFilesystem(), DataLayout(data, stage).listing, listing)
         return hash_listing(listing)
     return ""
 
