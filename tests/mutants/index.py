@@ -297,7 +297,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a merge keeps a chunk that its segment does not have",
         "index/lexical/inversion.py",
-        "if (columns.numbers >= sizes[segment]).any():",
+        "if (highest >= sizes[segment]).any():",
         "if False:",
         f"{_POSTINGS}::test_a_merge_refuses_a_chunk_that_its_segment_does_not_have",
     ),

@@ -3,7 +3,8 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,8 @@ SEGMENT_CHUNKS_MAX = 131_072
 """No more chunks are merged, so that the memory for it does not grow with the index."""
 _DEAD_SHARE = 4
 """All segments are merged when 1/4 of the chunks are dead."""
-_MERGED_POSTINGS = 100_000
-"""Postings that are merged at once: about 12 MB of memory."""
+_MERGED_POSTINGS = 50_000
+"""Postings that are merged at once, unless a single term has more: about 5 MB of memory."""
 _ENCODED_POSTINGS = 50_000
 """Postings that are encoded at once."""
 _ROW_POSTINGS = 4
@@ -46,6 +47,8 @@ _COLUMNS = ("sizes", "terms", "body", "head", *_LENGTHS)
 _FILE_BYTES = 400
 """Memory for the objects of a file."""
 _PLACE_BITS = 32
+_Row = tuple[str, int, int, bytes]
+"""A term, the place of a segment, and how many of its chunks have the term, with the encoded postings."""
 
 
 class TermBuffer:
@@ -194,18 +197,28 @@ def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment]) -> 
         return
     if alive.any():
         merged = _create_segment(connection, chunks[alive], lengths[alive])
-        renumbered = np.cumsum(alive) - 1
-        for terms, columns in _read_together(connection, segments):
-            kept = alive[columns.numbers]
-            owners = np.repeat(np.arange(len(terms)), np.diff(columns.starts, append=len(kept)))[kept]
-            present, starts = np.unique(owners, return_index=True)
-            numbers = renumbered[columns.numbers[kept]]
-            remaining = PostingColumns(starts, numbers, columns.body[kept], columns.head[kept])
-            _insert_postings(connection, merged, [terms[at] for at in present], remaining)
+        found = _read_together(connection, segments)
+        for terms, columns in found if alive.all() else _drop_dead(found, alive):
+            _insert_postings(connection, merged, terms, columns)
     ids = [(segment.id,) for segment in segments]
     connection.executemany("DELETE FROM postings WHERE segment = ?", ids)
     connection.executemany("DELETE FROM segments WHERE id = ?", ids)
     connection.executemany("DELETE FROM dead WHERE chunk = ?", ((int(chunk),) for chunk in chunks[~alive]))
+
+
+def _drop_dead(
+    found: Iterable[tuple[list[str], PostingColumns]], alive: npt.NDArray[np.bool_]
+) -> Iterator[tuple[list[str], PostingColumns]]:
+    """The postings of chunks that are alive, numbered without the others."""
+    renumbered = np.cumsum(alive) - 1
+    for terms, columns in found:
+        kept = alive[columns.numbers]
+        counts = np.add.reduceat(kept, columns.starts, dtype=np.int64)
+        present = np.flatnonzero(counts)
+        starts = (np.cumsum(counts) - counts)[present]
+        numbers = renumbered[columns.numbers[kept]]
+        remaining = PostingColumns(starts, numbers, columns.body[kept], columns.head[kept])
+        yield [terms[at] for at in present.tolist()], remaining
 
 
 def _read_together(
@@ -215,26 +228,29 @@ def _read_together(
     sizes = np.array([len(segment.chunks) for segment in segments], np.int64)
     query = "SELECT term, ?, count, data FROM postings WHERE segment = ? ORDER BY term"
     queries = [connection.execute(query, (at, segment.id)) for at, segment in enumerate(segments)]
-    rows: list[tuple[str, int, int, bytes]] = []
+    rows: list[_Row] = []
     total = 0
-    for row in merge(*queries):
-        if total >= _MERGED_POSTINGS and row[0] != rows[-1][0]:
+    for _, group in groupby(merge(*queries), itemgetter(0)):
+        new = list(group)
+        size = sum(row[2] + _ROW_POSTINGS for row in new)
+        if rows and total + size > _MERGED_POSTINGS:
             yield _join_rows(rows, sizes)
             rows, total = [], 0
-        rows.append(row)
-        total += row[2] + _ROW_POSTINGS
+        rows += new
+        total += size
     if rows:
         yield _join_rows(rows, sizes)
 
 
-def _join_rows(rows: Sequence[tuple[str, int, int, bytes]], sizes: Numbers) -> tuple[list[str], PostingColumns]:
+def _join_rows(rows: Sequence[_Row], sizes: Numbers) -> tuple[list[str], PostingColumns]:
     """The terms and the postings in these rows, which are ordered by term. `sizes` has those of the segments."""
     names, segments, counts, encoded = zip(*rows, strict=True)
     is_long = sum(counts) > _LONG_ROW_POSTINGS * len(rows)
     columns = decode_long_postings(encoded, counts) if is_long else decode_many_postings(encoded, counts)
-    segment = np.repeat(np.array(segments, np.int32), counts)
-    if (columns.numbers >= sizes[segment]).any():
+    segment, count = np.array(segments, np.int64), np.array(counts, np.int64)
+    highest = columns.numbers[columns.starts + count - 1]
+    if (highest >= sizes[segment]).any():
         raise DamagedIndexError("a term names a chunk that its segment does not have")
-    numbers = columns.numbers + (np.cumsum(sizes) - sizes)[segment]
+    columns.numbers[:] += np.repeat((np.cumsum(sizes) - sizes)[segment], count)
     firsts = [at for at, name in enumerate(names) if not at or name != names[at - 1]]
-    return [names[at] for at in firsts], columns._replace(starts=columns.starts[firsts], numbers=numbers)
+    return [names[at] for at in firsts], columns._replace(starts=columns.starts[firsts])
