@@ -339,7 +339,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the list of the chunks of the vectors may be too short",
         "index/vectors.py",
-        "if stored is None or len(stored[0]) != 8 * count:",
+        'if stored is None or stored[1:] != (8 * count, "blob"):',
         "if stored is None:",
         f"{_DAMAGES}[UPDATE vectors SET chunks = x'00']",
     ),

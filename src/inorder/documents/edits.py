@@ -1,6 +1,7 @@
 """How a plan with the documents in the order of their ids differs from that of the last run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 
 from inorder.stage.contracts import LastRun, PlanEdits, WorkItem
@@ -12,13 +13,15 @@ CountIds = Callable[[str, str], int]
 def edit_documents(
     last: LastRun,
     doc_ids: Iterable[str],
-    items: Mapping[str, Sequence[WorkItem]],
+    present: Container[str],
+    make_items: Callable[[str], Iterable[WorkItem]],
     prefixes: Sequence[str] = ("",),
     count_ids: CountIds | None = None,
 ) -> PlanEdits | None:
-    """How the plan differs in documents that may have changed. `items` has the items of those that are in the plan: one
-    per prefix, one after the other, whose ids are the id of the document after the prefix. Without `count_ids`, the ids
-    of the last run are read from its rows. Returns None if the order of the items is not known."""
+    """How the plan differs in documents that may have changed. `present` are those that are in the plan. `make_items`
+    makes the items of one of them, when its turn has come: one per prefix, one after the other, whose ids are the id of
+    the document after the prefix. Without `count_ids`, the ids of the last run are read from its rows. Returns None if
+    the order of the items is not known."""
     wanted = sorted(doc_ids)
     size = len(prefixes)
     if count_ids is not None and _is_text(wanted):
@@ -27,11 +30,16 @@ def edit_documents(
         places = _find_places(islice(last.read_ids(), 0, None, size), wanted, prefixes[0])
     if places is None:
         return None
-    numbers = [(at * size, doc_id) for (at, _), doc_id in zip(places, wanted, strict=True)]
+    numbers = array("q", [at * size for at, _ in places])
     return PlanEdits(
-        items=[(number, item) for number, doc_id in numbers for item in items.get(doc_id, ())],
+        items=(
+            (number, item)
+            for number, doc_id in zip(numbers, wanted, strict=True)
+            if doc_id in present
+            for item in make_items(doc_id)
+        ),
         dropped={at * size + row for at, is_there in places if is_there for row in range(size)},
-        gone=[f"{prefix}{doc_id}" for doc_id in wanted if doc_id not in items for prefix in prefixes],
+        gone=[f"{prefix}{doc_id}" for doc_id in wanted if doc_id not in present for prefix in prefixes],
     )
 
 

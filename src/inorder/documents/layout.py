@@ -14,7 +14,7 @@ No files have these names.
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import partial
 from heapq import merge
 from pathlib import Path
@@ -48,6 +48,8 @@ VECTORS = "vectors"
 CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
 
 
+_RESULTS_KEPT = 1000
+"""The results of more documents are not kept in memory."""
 _FILE_FOLDERS = {"doctags": ("doctags", "pages"), "chunk": (CHUNKS,), "embed": (VECTORS,)}
 
 
@@ -228,6 +230,21 @@ def find_stored(data: str | os.PathLike[str], kind: ResultKind, doc_ids: Iterabl
         for doc_id, item_id in item_ids.items()
         if item_id in items and kind.has(items[item_id])
     }
+
+
+class StoredResults:
+    """Those of some documents that have a result of a kind in the store. If they are many, a result is read again when
+    it is asked for: each takes a kilobyte."""
+
+    def __init__(self, data: str | os.PathLike[str], kind: ResultKind, doc_ids: Collection[str]) -> None:
+        self._find = partial(find_stored, data, kind)
+        is_kept = len(doc_ids) <= _RESULTS_KEPT
+        self._kept = self._find(doc_ids) if is_kept else {}
+        self.doc_ids: Set[str] = self._kept.keys() if is_kept else {each for each in doc_ids if self._find([each])}
+        """The documents."""
+
+    def __getitem__(self, doc_id: str) -> Result:
+        return self._kept[doc_id] if self._kept else self._find([doc_id])[doc_id]
 
 
 def bind_count_stored(data: str | os.PathLike[str], kind: ResultKind) -> Callable[[str, str], int] | None:

@@ -26,6 +26,7 @@ from inorder.documents.layout import (
     CHUNK_RESULTS,
     EMBED,
     Result,
+    StoredResults,
     derive_from,
     find_stored,
     get_vector_kind,
@@ -151,12 +152,16 @@ class IndexItems:
         vectors = get_vector_kind("dense")
         ids = {*last.changed["chunk"]}
         ids |= {each.removeprefix(vectors.id_prefix) for each in last.changed["embed"] if each.startswith("dense/")}
-        chunks = find_stored(self._data, CHUNK_RESULTS, ids)
-        if not self.has_only_documents(chunks, ids - chunks.keys()):
+        chunks = StoredResults(self._data, CHUNK_RESULTS, ids)
+        if not self.has_only_documents(chunks.doc_ids, ids - chunks.doc_ids):
             return None
-        dense = find_stored(self._data, vectors, chunks)
-        items = {doc_id: [make_document_item(each, dense.get(doc_id))] for doc_id, each in chunks.items()}
-        edits = edit_documents(last, ids, items, count_ids=self._bind_count_published(last.count))
+
+        def make_items(doc_id: str) -> list[WorkItem]:
+            dense = find_stored(self._data, vectors, [doc_id])
+            return [make_document_item(chunks[doc_id], dense.get(doc_id))]
+
+        count_ids = self._bind_count_published(last.count)
+        edits = edit_documents(last, ids, chunks.doc_ids, make_items, count_ids=count_ids)
         if edits is None:
             return None
         removed = [_make_removal(doc_id) for doc_id in edits.gone if self._is_published(doc_id)]

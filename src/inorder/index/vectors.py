@@ -11,7 +11,7 @@ import sqlite3
 import weakref
 from collections.abc import Generator, Iterator
 from functools import cached_property
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from .schema import has_table, read_meta, write_meta
 _Rows = npt.NDArray[np.float32]
 _BLOCK_ROWS = 4096
 """Chunks that are looked up at once."""
+_NARROW_END = 2**31
 _COPIED_ROWS = 512
 """Rows of the old matrix that are copied at once."""
 _DOCUMENT_CHUNKS = "FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document'"
@@ -97,8 +98,8 @@ class _OldMatrix:
         self._provider = read_meta(connection, "vectors_provider")
         self._is_whole = has_table(connection, "vectors") and not self._file.find_problem()
         count = self._file.shape[0] if self._is_whole else 0
-        self._chunks = read_matrix_chunks(connection, count) if count else np.zeros(0, np.int64)
-        self._by_chunk = np.argsort(self._chunks)
+        self._chunks = read_matrix_chunks(connection, count, _narrow_type(connection))
+        self._by_chunk = np.argsort(self._chunks).astype(self._chunks.dtype)
         """The rows in the order of their chunks."""
 
     def has_exactly(self, connection: sqlite3.Connection, data: str) -> bool:
@@ -125,9 +126,10 @@ class _OldMatrix:
         ids."""
         if not len(self._by_chunk):
             return np.full(len(chunks), -1, np.int64)
-        at = np.searchsorted(self._chunks, chunks, sorter=self._by_chunk)
+        known = chunks.astype(self._chunks.dtype)  # the same type: the other array would be converted
+        at = np.searchsorted(self._chunks, known, sorter=self._by_chunk)
         rows = self._by_chunk[np.minimum(at, len(self._by_chunk) - 1)]
-        return np.where(self._chunks[rows] == chunks, rows, -1)
+        return np.where(self._chunks[rows] == known, rows, -1).astype(np.int64)
 
     def read(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
         """Yield the vectors, the chunks and the provider of rows, in blocks of rows that follow each other. They are
@@ -213,12 +215,32 @@ def _read_new(
         yield matrix[kept], np.array([row_of[ids[at]] for at in kept], np.int64), spec
 
 
-def read_matrix_chunks(connection: sqlite3.Connection, count: int) -> npt.NDArray[np.int64]:
+def read_matrix_chunks(
+    connection: sqlite3.Connection, count: int, type_: type[np.int64 | np.int32] = np.int64
+) -> npt.NDArray[np.int64]:
     """The ids of the chunks of all rows of the matrix. Raises DamagedIndexError if there are not `count` of them."""
-    stored = connection.execute("SELECT chunks FROM vectors").fetchone()
-    if stored is None or len(stored[0]) != 8 * count:
+    found: npt.NDArray[Any] = np.empty(count, type_)
+    for start, chunks in read_chunk_blocks(connection, count):
+        found[start : start + len(chunks)] = chunks
+    return found
+
+
+def read_chunk_blocks(connection: sqlite3.Connection, count: int) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """The same in blocks, each with the number of its first row."""
+    if not count:
+        return
+    stored = connection.execute("SELECT rowid, length(chunks), typeof(chunks) FROM vectors").fetchone()
+    if stored is None or stored[1:] != (8 * count, "blob"):
         raise DamagedIndexError(f"the table `vectors` does not have the chunks of {count} vectors")
-    return np.frombuffer(stored[0], "<i8")
+    with connection.blobopen("vectors", "chunks", stored[0], readonly=True) as blob:
+        for start in range(0, count, _BLOCK_ROWS):
+            yield start, np.frombuffer(blob.read(8 * min(_BLOCK_ROWS, count - start)), "<i8")
+
+
+def _narrow_type(connection: sqlite3.Connection) -> type[np.int64 | np.int32]:
+    """The narrowest type for the ids of all chunks."""
+    [last] = connection.execute("SELECT COALESCE(MAX(id), 0) FROM chunks").fetchone()
+    return np.int32 if last < _NARROW_END else np.int64
 
 
 class VectorMatrix:

@@ -2,6 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
 
 from .calls import pack_calls, read_callees
 from .lexical.check import is_inverted_index_intact
@@ -9,7 +12,7 @@ from .lexical.file_terms import FileTerms
 from .lexical.schema import DamagedIndexError
 from .rows import count_terms, hash_rows
 from .schema import VERSION, read_meta
-from .vectors import read_matrix_chunks
+from .vectors import read_chunk_blocks
 from .writer import content_hash, read_file
 
 _REBUILD = "remove index.sqlite and run `inorder index` again"
@@ -24,7 +27,7 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if version < VERSION:
         return  # its digests are of other rows; the next run of stage `index` converts it
-    for file, item_id in connection.execute("SELECT id, item_id FROM files ORDER BY item_id").fetchall():
+    for file, item_id in connection.execute("SELECT id, item_id FROM files ORDER BY item_id"):
         try:
             rows, digest = read_file(connection, item_id)
         except DamagedIndexError as error:
@@ -48,13 +51,15 @@ def _have_vectors_chunks(connection: sqlite3.Connection) -> bool:
     count = int(read_meta(connection, "vectors_count") or 0)
     if not count:
         return True
-    ids = {id_ for (id_,) in connection.execute("SELECT id FROM chunks")}
-    return ids.issuperset(read_matrix_chunks(connection, count).tolist())
+    ids = np.fromiter(chain.from_iterable(connection.execute("SELECT id FROM chunks ORDER BY id")), np.int64)
+    ids = np.append(ids, -1)  # so that there is always a place to look at
+    blocks = read_chunk_blocks(connection, count)
+    return all((ids[np.searchsorted(ids[:-1], chunks)] == chunks).all() for _, chunks in blocks)
 
 
 def _count_all_terms(connection: sqlite3.Connection) -> Iterator[tuple[list[int], FileTerms]]:
     """The ids and the terms of the chunks of each file, counted again."""
-    for file, item_id in connection.execute("SELECT id, item_id FROM files").fetchall():
+    for file, item_id in connection.execute("SELECT id, item_id FROM files"):
         rows, _ = read_file(connection, item_id)
         ids = connection.execute("SELECT id FROM chunks WHERE file = ? ORDER BY number", (file,))
         yield [id_ for (id_,) in ids.fetchall()], count_terms(rows)

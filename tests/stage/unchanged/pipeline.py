@@ -64,7 +64,7 @@ class Pipeline:
         assert store is not None
         rows = {item_id: store.get(item_id) for item_id in sorted(last.changed["first"])}
         items = {item_id: [self.make_second(row)] for item_id, row in rows.items() if row is not None}
-        return edit_documents(last, rows, items)
+        return edit_documents(last, rows, items, items.__getitem__)
 
     def make_second(self, row: StoredItem) -> inorder.WorkItem:
         self.read.append(row.item_id)

@@ -19,10 +19,10 @@ from inorder.documents.layout import (
     Layout,
     LayoutChoice,
     Result,
+    StoredResults,
     bind_count_stored,
     derive_from,
     estimate_count,
-    find_stored,
     list_documents,
     remove_other_layout,
     resolve_layout,
@@ -161,9 +161,11 @@ class ChunkItems:
     def find_edits(self, last: LastRun) -> PlanEdits | None:
         """The documents that were converted again, or removed, since the last run."""
         ids = last.changed[DOCUMENT_RESULTS.stage]
-        documents = find_stored(self._data, DOCUMENT_RESULTS, ids)
-        items = {doc_id: [self._make_item(each)] for doc_id, each in documents.items()}
-        return edit_documents(last, ids, items, count_ids=bind_count_stored(self._data, CHUNK_RESULTS))
+        documents = StoredResults(self._data, DOCUMENT_RESULTS, ids)
+        count_ids = bind_count_stored(self._data, CHUNK_RESULTS)
+        return edit_documents(
+            last, ids, documents.doc_ids, lambda doc_id: [self._make_item(documents[doc_id])], count_ids=count_ids
+        )
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The item of a document that was just converted; none for a part of one."""

@@ -22,10 +22,10 @@ from inorder.documents.layout import (
     VECTORS,
     LayoutChoice,
     Result,
+    StoredResults,
     bind_count_stored,
     derive_from,
     estimate_count,
-    find_stored,
     get_vector_kind,
     has_only_stored,
     list_chunked,
@@ -246,15 +246,17 @@ class EmbedItems:
     def find_edits(self, last: LastRun) -> PlanEdits | None:
         """The documents that were chunked again, or removed, since the last run, and the corpus."""
         ids = last.changed[CHUNK_RESULTS.stage]
-        chunks = find_stored(self._data, CHUNK_RESULTS, ids)
-        items = {doc_id: self._make_items(each) for doc_id, each in chunks.items()}
+        chunks = StoredResults(self._data, CHUNK_RESULTS, ids)
         families = [*self._cfg_hashes]
         count_ids = bind_count_stored(self._data, get_vector_kind(families[0]))
-        edits = edit_documents(last, ids, items, [f"{family}/" for family in families], count_ids)
+        prefixes = [f"{family}/" for family in families]
+        edits = edit_documents(
+            last, ids, chunks.doc_ids, lambda doc_id: self._make_items(chunks[doc_id]), prefixes, count_ids
+        )
         if edits is None:
             return None
         corpus = last.count - 1
-        change = describe_change(self._data, self._cfg_hashes.keys(), sorted(ids), chunks)
+        change = describe_change(self._data, self._cfg_hashes.keys(), sorted(ids), chunks.doc_ids)
         return msgspec.structs.replace(
             edits, items=self._add_corpus(edits.items, corpus, change), dropped={*edits.dropped, corpus}
         )
