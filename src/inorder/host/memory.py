@@ -62,6 +62,12 @@ def release_free_memory() -> None:
         trim(0)
 
 
+def release_garbage() -> None:
+    """Release objects in reference cycles, and return the memory to the system. Takes some milliseconds."""
+    gc.collect()
+    release_free_memory()
+
+
 def _find_function(name: str) -> Callable[..., int] | None:
     """A function of the C library; None: it does not have it."""
     import ctypes
