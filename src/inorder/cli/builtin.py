@@ -18,7 +18,7 @@ from inorder.cli.stage_loader import StageJob, load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.errors import OperatorError
 from inorder.files.listing import share_listings
-from inorder.host.memory import release_garbage
+from inorder.host.memory import release_after_work
 from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
 from inorder.stage.store.ahead import expect_work
@@ -38,8 +38,6 @@ BUILTIN = ENTRIES | {EXPORT: "inorder.targets.stage:stage"}
 """The same, and the stage that a run ends with if there is a target."""
 UNLESS_STAGE = ", unless the stage sets another"
 """Follows a default in help and listings that are for no stage in particular."""
-_MANY_ITEMS = 1000
-"""After a stage that has processed as many items, memory is returned to the system. That takes some milliseconds."""
 _SOURCED = ("doctags", "index")
 """Those that read SRC. The others read what these have made."""
 
@@ -90,9 +88,8 @@ def run_builtin(
             outcome = run_job(job, job.make_plan(settings.data), chosen, group=group)
             outcomes.append(outcome)
             code = report(outcome, settings)
-            if outcome.succeeded + outcome.failed >= _MANY_ITEMS:
-                close_readers()
-                release_garbage()  # what the stage has left; the next one needs blocks of other sizes
+            close_readers()
+            release_after_work(outcome.succeeded + outcome.failed)
             if code not in (Exit.DONE, Exit.ITEMS_FAILED):
                 if skipped := stages[len(outcomes) :]:
                     info(f"not started: {', '.join(skipped)}")

@@ -12,6 +12,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Options of `mallopt`."""
 _LARGE_BYTES = 2**19
 """Blocks of this size are not part of the heap: they are returned when they are freed. Such blocks are rare."""
+_MANY_ITEMS = 5000
 _FREE_BYTES_MAX = 2**20
 """Free memory at the end of the heap that is kept."""
 
@@ -62,9 +63,11 @@ def release_free_memory() -> None:
         trim(0)
 
 
-def release_garbage() -> None:
-    """Release objects in reference cycles, and return the memory to the system. Takes some milliseconds."""
-    gc.collect()
+def release_after_work(items: int) -> None:
+    """Return memory that work on some items has left to the system: what follows needs blocks of other sizes. If they
+    were many, objects in reference cycles are released first, which takes some tens of milliseconds."""
+    if items >= _MANY_ITEMS:
+        gc.collect()
     release_free_memory()
 
 

@@ -27,7 +27,7 @@ from inorder.errors import require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.host.memory import release_free_memory
+from inorder.host.memory import release_after_work
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import DurableJob, DurableRun
@@ -147,6 +147,7 @@ def run_stage(
                 sink.close()
             if options.metrics_file is not None:
                 write_metrics_file(options.metrics_file, layout.data, options.telemetry_dir)
+        release_after_work(outcome.succeeded + outcome.failed)
         if outcome.stop_kind is None:
             if finish is not None:
                 finish()
@@ -307,7 +308,6 @@ class _StageRun:
             raise
         for message in list_survivors(run.runtime):
             self._context.warn(message)
-        release_free_memory()  # the end of the stage, and the next one, need blocks of other sizes
         return summary if changed is None else self._add_rest(changed, summary)
 
     def _add_rest(self, changed: ChangedItems, summary: Summary) -> Summary:

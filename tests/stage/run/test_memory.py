@@ -107,7 +107,9 @@ def test_what_a_run_holds_does_not_grow_with_its_plan(
 
 def test_freed_memory_is_returned_after_the_last_item(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise it is in pieces, and the next stage of the process takes more."""
-    released: list[int] = []
-    monkeypatch.setattr("inorder.stage.run.release_free_memory", lambda: released.append(len(place.rows())))
+    released: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        "inorder.stage.run.release_after_work", lambda items: released.append((items, len(place.rows())))
+    )
     place.run(place.items(3))
-    assert released == [3]
+    assert released == [(3, 3)]
