@@ -112,8 +112,8 @@ class FileListing:
         return len(self.digests) // _DIGEST_BYTES
 
     def encode(self) -> bytes:
-        """Encode it, to be kept."""
-        return msgspec.msgpack.encode(ListingRecord(bytes(self.digests), self.apart, bytes(self._batches)))
+        """Encode it as a `ListingRecord`, without a copy of the digests."""
+        return msgspec.msgpack.encode((self.digests, self.apart, self._batches))
 
 
 def hash_batch(batch: FileBatch) -> bytes:
