@@ -28,15 +28,13 @@ def open_sentence_transformers(name: str) -> ModelProvider:
 def load_model(kind: Any, name: str, by: str) -> Any:
     """Load a model in evaluation mode. `kind` is the class that loads it."""
     try:
-        _disable_progress_bars()
+        _disable_progress_bars(by)
         return kind(name).eval()
     except Exception as error:
         raise OperatorError(f"cannot load {by}: {' '.join(str(error).split())[:300]}") from None
 
 
-def _disable_progress_bars() -> None:
+def _disable_progress_bars(by: str) -> None:
     """Keep the library from drawing its own progress bar between our lines. A bar also creates a semaphore, which is
     reported as leaked when the process of the providers is killed."""
-    from transformers.utils.logging import disable_progress_bar
-
-    disable_progress_bar()
+    require_module("transformers.utils.logging", by=by, extra=EXTRA).disable_progress_bar()
