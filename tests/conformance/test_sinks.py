@@ -17,7 +17,14 @@ from inorder.sinks import testing as rules
 from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.memory import MemorySink
 from inorder.sinks.testing import RULES, BrokenRule, MakeHarness, SinkHarness
-from tests.sinks.harnesses import ManifestHarness, MemoryHarness, OutputsHarness, SqliteHarness, StoreHarness
+from tests.sinks.harnesses import (
+    LateStoreHarness,
+    ManifestHarness,
+    MemoryHarness,
+    OutputsHarness,
+    SqliteHarness,
+    StoreHarness,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "your-own-sink.md"
 
@@ -39,6 +46,7 @@ HARNESSES: dict[str, Callable[[Path], SinkHarness]] = {
     "outputs": lambda folder: OutputsHarness(SystemFilesystem(), str(folder)),
     "sqlite": SqliteHarness,
     "store": StoreHarness,
+    "late store": LateStoreHarness,
     "make_documented_harness": make_documented_harness,
 }
 

@@ -24,6 +24,7 @@ from inorder.sinks.testing import SinkHarness
 from inorder.stage.contracts import WorkItem
 from inorder.stage.store.codec import compress
 from inorder.stage.store.database import store_path
+from inorder.stage.store.late_sink import LateStoreSink
 from inorder.stage.store.sink import StoreSink
 from inorder.stage.worker import StageResult, StageTask, StoredContent
 
@@ -211,6 +212,24 @@ class StoreHarness(SinkHarness):
 
     def write_count(self) -> int:
         return self.statements.count("COMMIT")
+
+
+class LateStoreHarness(StoreHarness):
+    """The same, opened for writing when there is something to write."""
+
+    def open(self) -> Sink:
+        sink = LateStoreSink(str(self.data), "stage", removes_failed=True)
+        open_store = sink._open
+
+        def open_traced() -> StoreSink:
+            store = open_store()
+            store._connection.set_trace_callback(self.statements.append)
+            return store
+
+        sink._open = open_traced
+        if sink._inner is not None:
+            open_traced()
+        return sink
 
 
 def make_stored_entry(item_id: str, seq: int, outcome: State, text: str = "", reason: str = "") -> Entry:
