@@ -1,5 +1,6 @@
 """A reader of a store: ids of every kind, content that is checked, and a database that is closed under it."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -53,6 +54,16 @@ def test_a_reader_that_was_closed_opens_the_database_again(data: Path) -> None:
     close_readers()
     assert reader.count() == len(IDS)
     reader.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot copy a process")
+def test_a_copy_of_the_process_opens_the_database_again(data: Path) -> None:
+    reader = open_store(str(data), "stage")
+    child = os.fork()
+    if not child:
+        os._exit(open_store(str(data), "stage") is reader)
+    assert os.waitpid(child, 0)[1] == 0
+    assert open_store(str(data), "stage") is reader
 
 
 def test_content_of_another_item_is_refused(data: Path) -> None:

@@ -29,6 +29,8 @@ _READERS_MAX = 16
 _ROWS = 500
 _readers: "dict[tuple[str, int, int], StoreReader]" = {}
 _readers_lock = threading.Lock()
+_inherited: "list[dict[tuple[str, int, int], StoreReader]]" = []
+"""In a process that is a copy of another one, the readers of that. They are kept: to close them is to use them."""
 
 
 def store_path(data: str, stage: str) -> str:
@@ -364,3 +366,13 @@ def close_readers() -> None:
     with _readers_lock:
         while _readers:
             _readers.popitem()[1].close()
+
+
+def _forget_inherited() -> None:
+    """Use no connection of the process that this one is a copy of: SQLite does not support that."""
+    _inherited.append(dict(_readers))
+    _readers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_inherited)
