@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from inorder.cli.data_dir import DataDirectory
-from inorder.cli.extras import extra_of
+from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.output import claim_stdout, to_one_line
 from inorder.cli.output import error as print_error
 from inorder.engines.attempt import escape_surrogates
@@ -127,6 +127,8 @@ def load_stage(entry: str) -> Stage | Configurable:
     module_name, colon, name = entry.partition(":")
     require(bool(module_name and colon and name), f"invalid stage {entry!r}; write package.module:name")
     claim_stdout()
+    if module_name.startswith("inorder."):
+        require_extra("ingest")
     module = _import_module(module_name)
     stage = module
     for part in name.split("."):

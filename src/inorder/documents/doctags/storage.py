@@ -61,6 +61,11 @@ class Survey(msgspec.Struct, frozen=True):
     """`DocumentStats` as JSON; null: the PDF is too short to be read in parts."""
 
 
+# Made here, not with the first part: two threads must not make the decoder of a class at the same time.
+_SURVEYS = msgspec.json.Decoder(Survey)
+_DOCUMENTS = msgspec.json.Decoder(Document)
+
+
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
     """A document in the store."""
 
@@ -139,7 +144,7 @@ def read_survey(data: str, doc_id: str, layout: Layout, reads: Reads = ()) -> Su
     """The survey of a document; None if it is missing or damaged. It may be sent along in `reads`."""
     content = _read_part(data, doc_id, SURVEY_NAME, layout, reads)
     try:
-        return None if content is None else msgspec.json.decode(content, type=Survey)
+        return None if content is None else _SURVEYS.decode(content)
     except msgspec.DecodeError:
         return None
 
@@ -147,7 +152,7 @@ def read_survey(data: str, doc_id: str, layout: Layout, reads: Reads = ()) -> Su
 def read_part(data: str, doc_id: str, name: str, layout: Layout, reads: Reads = ()) -> Document | None:
     """A part of a document; None if it is missing. It may be sent along in `reads`."""
     content = _read_part(data, doc_id, name, layout, reads)
-    return None if content is None else msgspec.json.decode(content, type=Document)
+    return None if content is None else _DOCUMENTS.decode(content)
 
 
 def _read_part(data: str, doc_id: str, name: str, layout: Layout, reads: Reads) -> bytes | None:

@@ -158,7 +158,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
         Path(doc_id).stem,
         first_page=pages.first,
         last_page=pages.last,
-        stats=msgspec.json.decode(survey.stats, type=pdf.DocumentStats),
+        stats=pdf.STATS_DECODER.decode(survey.stats),
         ocr=item.meta["ocr"],
         on_page=partial(_report_page, context),
     )

@@ -71,6 +71,10 @@ class DocumentStats(msgspec.Struct, frozen=True):
         return min(LEVELS_MAX, 1 + len(self.heading_sizes))
 
 
+STATS_DECODER = msgspec.json.Decoder(DocumentStats)
+"""Made here, not with the first part of a document: two threads must not make it at the same time."""
+
+
 def sample_pages(count: int) -> list[int]:
     """The numbers of the pages of the sample."""
     if count <= SAMPLE_PAGES_MAX:

@@ -22,7 +22,7 @@ from inorder.host.memory import pause_collector
 
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
-from .document_stats import DocumentStats, compute_stats, prepare_page, sample_pages
+from .document_stats import STATS_DECODER, DocumentStats, compute_stats, prepare_page, sample_pages
 from .lines import is_continued, join_text
 from .page import read_page
 from .pdfium import PdfFile, open_pdf
@@ -32,7 +32,7 @@ from .tables.pages import join_tables
 if TYPE_CHECKING:
     from inorder.documents.readers.ocr.reader import OcrPage
 
-__all__ = ["DocumentStats", "collect_stats", "count_pages", "merge", "read"]
+__all__ = ["STATS_DECODER", "DocumentStats", "collect_stats", "count_pages", "merge", "read"]
 
 MIMETYPE = "application/pdf"
 
