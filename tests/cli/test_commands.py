@@ -195,10 +195,13 @@ def test_a_worker_process_does_not_import_the_commands() -> None:
     assert loaded & HEAVY == set()
 
 
-def test_the_version_is_shown(cli: CommandLine) -> None:
+def test_the_version_is_shown(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     from inorder import __version__
 
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     assert cli.run("--version").out == f"inorder {__version__}\n"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert cli.run("--version").out == f"inorder {__version__} (built without a C compiler: indexing is slower)\n"
 
 
 @pytest.mark.req("CLI-3")

@@ -225,15 +225,15 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     # ---- words
     Mutant(
-        "threads share the table of words",
+        "threads share the counters of terms",
         "index/lexical/terms.py",
-        "class _Tables(threading.local):",
-        "class _Tables:",
-        f"{_ANALYSIS}::test_tables_of_words_are_not_shared_by_threads",
+        "class _Counters(threading.local):",
+        "class _Counters:",
+        f"{_ANALYSIS}::test_counters_are_not_shared_by_threads",
     ),
     Mutant(
         "terms in headings are counted as text",
-        "index/lexical/terms.py",
+        "index/lexical/array_counter.py",
         " << 1 | field & 1)",
         " << 1)",
         f"{_ANALYSIS}::test_a_count_that_is_too_large_is_limited",

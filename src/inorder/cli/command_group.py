@@ -141,7 +141,10 @@ def invoke(arguments: list[str]) -> int:
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        typer.echo(f"inorder {__version__}")
+        from importlib.util import find_spec
+
+        is_compiled = find_spec("inorder.index.lexical._counter") is not None
+        typer.echo(f"inorder {__version__}{'' if is_compiled else ' (built without a C compiler: indexing is slower)'}")
         raise typer.Exit
 
 

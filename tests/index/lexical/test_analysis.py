@@ -5,18 +5,34 @@ import sys
 import unicodedata
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inorder.index.lexical import array_counter, word_table
 from inorder.index.lexical import terms as terms_module
-from inorder.index.lexical import word_table
-from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_words
-from inorder.index.lexical.file_terms import FileTerms
+from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, open_term_cache, split_words
+from inorder.index.lexical.array_counter import ArrayCounter
+from inorder.index.lexical.file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
 from inorder.index.lexical.languages import STEMMERS, detect_language
-from inorder.index.lexical.terms import LENGTH_TYPE, NUMBER_TYPE, count_file_terms
+from inorder.index.lexical.terms import count_file_terms
+
+try:
+    from inorder.index.lexical._counter import TermCounter
+    from inorder.index.lexical.compiled_counter import CompiledCounter
+except ImportError:
+    CompiledCounter = None  # type: ignore[assignment, misc]
+COUNTERS = [
+    pytest.param(
+        CompiledCounter,
+        marks=pytest.mark.skipif(CompiledCounter is None, reason="inorder was built without a C compiler"),
+        id="compiled",
+    ),
+    pytest.param(ArrayCounter, id="arrays"),
+]
 
 SENTENCES = {
     "ar": "يقع المنارة على الساحل ويضيء مصباحها كل ليلة للسفن التي تمر",
@@ -120,11 +136,11 @@ def test_any_text_has_terms_without_spaces(text: str, language: str) -> None:
 # ---- counting
 
 
-def count_by_hand(chunks: list[tuple[str, str, str]]) -> list[dict[str, tuple[int, int]]]:
+def count_by_hand(chunks: list[tuple[str, str, str]], language: str = "") -> list[dict[str, tuple[int, int]]]:
     """For each chunk, how often each term is in its text and in its headings."""
     found = []
     for text, name, context in chunks:
-        body, head = Counter(analyze(text)), Counter(analyze(name) + analyze(context))
+        body, head = Counter(analyze(text, language)), Counter(analyze(f"{name} {context}", language))
         found.append({term: (min(body[term], 255), min(head[term], 255)) for term in body | head})
     return found
 
@@ -148,7 +164,15 @@ WORDS = st.lists(
 ).map(" ".join)  # fmt: skip
 
 
+@pytest.fixture(params=COUNTERS)
+def counter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of counter in turn, without words of other tests."""
+    monkeypatch.setattr(terms_module, "_open_counter", request.param)
+    monkeypatch.setattr(terms_module, "_counters", terms_module._Counters())
+
+
 @pytest.mark.req("IDX-2")
+@pytest.mark.parametrize("open_counter", COUNTERS)
 @given(
     st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5),
     st.sampled_from([1, 3, 1000]),
@@ -156,24 +180,87 @@ WORDS = st.lists(
     st.sampled_from([1, 17]),
 )
 def test_the_terms_of_each_chunk_are_counted(
-    chunks: list[tuple[str, str, str]], words_max: int, characters_few: int, slot_bits: int
+    open_counter: type, chunks: list[tuple[str, str, str]], words_max: int, characters_few: int, slot_bits: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terms_module, "_tables", terms_module._Tables())
-        patch.setattr(terms_module, "_FEW_CHARACTERS", characters_few)
-        patch.setattr(word_table, "DOCUMENT_WORDS_MAX", words_max)
+        patch.setattr(terms_module, "_open_counter", open_counter)
+        patch.setattr(terms_module, "_counters", terms_module._Counters())
+        patch.setattr(terms_module, "DOCUMENT_WORDS_MAX", words_max)
+        patch.setattr(array_counter, "_FEW_CHARACTERS", characters_few)
         patch.setattr(word_table, "_SLOT_BITS", slot_bits)
         patch.setattr(word_table, "_SHIFT", np.uint64(64 - slot_bits))
         for _ in range(2):
             assert read_counts(count_file_terms(chunks, "")) == count_by_hand(chunks)
 
 
+NAMES = st.text(st.characters(max_codepoint=127) | st.sampled_from("aA9_zZ0 ä"), max_size=200)
+
+
+@pytest.mark.parametrize("open_counter", COUNTERS)
+@given(st.lists(st.tuples(NAMES, NAMES, NAMES), max_size=3), st.sampled_from(["", "tr", "de"]))
+def test_any_names_are_counted_as_they_are_analyzed(
+    open_counter: type, chunks: list[tuple[str, str, str]], language: str
+) -> None:
+    counter = open_counter(language)
+    fields = [field for text, name, context in chunks for field in (text, f"{name} {context}")]
+    for _ in range(2):
+        assert read_counts(counter.count(fields)) == count_by_hand(chunks, language)
+
+
+@pytest.mark.usefixtures("counter")
 @pytest.mark.parametrize("language", ["", *STEMMERS])
-def test_words_that_are_new_to_the_table_have_the_terms_of_their_language(language: str) -> None:
+def test_words_that_are_new_to_a_counter_have_the_terms_of_their_language(language: str) -> None:
     """All at once. The stem of a word in ASCII may have marks, in Turkish for example."""
     words = ["agac", "Kitab", "kitabAgac", "Lighthouses", "SHIPS_sailing", "_ships", "_", "9ships", "w" * 70]
     counted = count_file_terms([(" ".join(words) + " " * 2000, "", "")], language)
     assert sorted(counted.vocabulary.split()) == sorted({term for word in words for term in analyze(word, language)})
+
+
+def test_known_words_are_found_in_the_tables_of_a_counter_that_grow() -> None:
+    """More words than the first table has room for, in one text and in the next one."""
+    words = [f"word{chr(97 + number % 26)}{number}x" for number in range(5000)]
+    for open_counter in (each.values[0] for each in COUNTERS if each.values[0] is not None):
+        counter = open_counter("")
+        for _ in range(2):
+            [terms] = read_counts(counter.count([" ".join(words), ""]))
+            assert set(terms) == {term for word in words for term in analyze(word)}
+        assert len(counter) == len(words)
+
+
+@pytest.mark.skipif(CompiledCounter is None, reason="inorder was built without a C compiler")
+def test_a_counter_that_failed_knows_its_words_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of its new words were not stemmed, so it could not count them."""
+    broken = CompiledCounter("")
+
+    def fail(parts: list[str]) -> list[str]:
+        raise MemoryError
+
+    cache = open_term_cache("")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "derive_part_terms", fail)
+        broken._counter = broken._open()
+    with pytest.raises(MemoryError):
+        broken.count(["fog horns", ""])
+    assert read_counts(broken.count(["fog horns", ""])) == [{"fog": (1, 0), "horn": (1, 0)}]
+
+
+@pytest.mark.skipif(CompiledCounter is None, reason="inorder was built without a C compiler")
+@pytest.mark.parametrize(
+    ("stems", "fields", "error"),
+    [
+        (list, ["a text without headings"], ValueError),
+        (list, [1, 2], TypeError),
+        (list, [["a", 1], []], TypeError),
+        (lambda parts: parts[1:], ["fog", ""], ValueError),
+        (lambda parts: None, ["fog", ""], TypeError),
+        (lambda parts: [1], ["fog", ""], TypeError),
+        (None, ["fog", ""], TypeError),
+    ],
+)
+def test_the_compiled_counter_refuses_what_it_cannot_count(stems: Any, fields: Any, error: type[Exception]) -> None:
+    counter = TermCounter(stems)
+    with pytest.raises(error):
+        counter.count(fields)
 
 
 def test_known_words_are_found_without_looking_up_each() -> None:
@@ -186,17 +273,18 @@ def test_known_words_are_found_without_looking_up_each() -> None:
     assert len(table) < 100
 
 
+@pytest.mark.usefixtures("counter")
 def test_words_of_documents_that_do_not_return_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms_module, "_tables", terms_module._Tables())
-    monkeypatch.setattr(word_table, "DOCUMENT_WORDS_MAX", 10)
+    monkeypatch.setattr(terms_module, "DOCUMENT_WORDS_MAX", 10)
     for number in range(100):
         for language in ("en", "", None):
             count_file_terms([("fog horn", f"document{number}", "")], language)
-    sizes = {language: len(table) for language, table in terms_module._tables.by_language.items()}
+    sizes = {language: len(counter) for language, counter in terms_module._counters.by_language.items()}
     assert max(sizes["en"], sizes[""]) <= 10
     assert sizes[None] > 100, "the words of program code return"
 
 
+@pytest.mark.usefixtures("counter")
 def test_a_count_that_is_too_large_is_limited() -> None:
     chunks = [("fog " * 300, "horn " * 70_000, "")]
     counted = count_file_terms(chunks, "")
@@ -204,10 +292,10 @@ def test_a_count_that_is_too_large_is_limited() -> None:
     assert np.frombuffer(counted.head_lengths, LENGTH_TYPE).tolist() == [65_535]
 
 
-def test_tables_of_words_are_not_shared_by_threads() -> None:
-    """They are several arrays that have to match, and cannot grow while another thread reads them."""
+def test_counters_are_not_shared_by_threads() -> None:
+    """They have several tables that have to match, and cannot grow while another thread reads them."""
     count_file_terms([("fog", "", "")], "")
-    own = terms_module._find_table("")
+    own = terms_module._find_counter("")
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(terms_module._find_table, "").result() is not own
-    assert terms_module._find_table("") is own
+        assert pool.submit(terms_module._find_counter, "").result() is not own
+    assert terms_module._find_counter("") is own

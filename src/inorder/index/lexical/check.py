@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .file_terms import FileTerms
+from .file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
 from .postings import SegmentOffsets, decode_postings, read_alive, read_segments
-from .terms import LENGTH_TYPE, NUMBER_TYPE
 
 _FACTORS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
 _SHIFT = np.uint64(29)

@@ -2,6 +2,11 @@
 
 import msgspec
 
+NUMBER_TYPE, LENGTH_TYPE = "<u4", "<u2"
+"""The NumPy types of the columns that are not single bytes."""
+COUNT_MAX = 255
+LENGTH_MAX = 65_535
+
 
 class FileTerms(msgspec.Struct, array_like=True, gc=False):
     """How often each term occurs in each chunk: in its text, and in its headings, which are its name, the section

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .file_terms import FileTerms
+from .file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
 from .postings import (
     IndexSegment,
     Numbers,
@@ -23,7 +23,6 @@ from .postings import (
     read_segments,
 )
 from .schema import DamagedIndexError
-from .terms import LENGTH_TYPE, NUMBER_TYPE
 from .word_table import TermNumbers
 
 BATCH_BYTES_MAX = 4 * 2**20

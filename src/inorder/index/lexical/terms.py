@@ -1,116 +1,63 @@
-"""Count the terms of the chunks of a file."""
+"""Count the terms of the chunks of a file.
+
+The counter is compiled (`_counter.c`). Where inorder was built without a C compiler, NumPy does the same in four times
+the time (`array_counter`).
+"""
 
 import threading
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-import numpy as np
-
-from .analysis import CACHED_WORDS_MAX, split_encoded_words
+from .analysis import CACHED_WORDS_MAX
 from .file_terms import FileTerms
-from .word_table import Numbers, WordTable
 
-_COUNT_MAX = 255
-_LENGTH_MAX = 65_535
-NUMBER_TYPE, LENGTH_TYPE = "<u4", "<u2"
-"""The NumPy types of the columns of `FileTerms` that are not single bytes."""
+DOCUMENT_WORDS_MAX = CACHED_WORDS_MAX // 4
+"""A text has fewer words that return than program code, and every document has a few that do not, such as its name."""
 
 
-_TERM_MASK = (1 << 32) - 1
-_FEW_CHARACTERS = 2000
-"""The words of shorter texts are looked up one by one: below this, that is as fast."""
+class Counter(Protocol):
+    """Counts the terms of texts in one language. Its length is the number of words that it knows."""
+
+    def __len__(self) -> int: ...
+
+    def count(self, fields: Sequence[str], /) -> FileTerms:
+        """Count the terms of chunks, given by turns as the text of a chunk and its headings."""
 
 
-class _Tables(threading.local):
-    """The tables of a thread, by language; None: that of program code."""
+def _find_type() -> Callable[[str], Counter]:
+    try:
+        from .compiled_counter import CompiledCounter
+    except ImportError:
+        from .array_counter import ArrayCounter
+
+        return ArrayCounter
+    return CompiledCounter
+
+
+_open_counter = _find_type()
+
+
+class _Counters(threading.local):
+    """The counters of a thread, by language; None: that of program code."""
 
     def __init__(self) -> None:
-        self.by_language: dict[str | None, WordTable] = {}
+        self.by_language: dict[str | None, Counter] = {}
 
 
-_tables = _Tables()
+_counters = _Counters()
 
 
-def _find_table(language: str | None) -> WordTable:
-    """The table of a language; an empty one if it is full."""
-    table = _tables.by_language.get(language)
-    if table is None or table.is_full:
-        table = WordTable("", CACHED_WORDS_MAX) if language is None else WordTable(language)
-        _tables.by_language[language] = table
-    return table
+def _find_counter(language: str | None) -> Counter:
+    """The counter of a language. One that knows too many words is replaced: the words in use return soon."""
+    counter = _counters.by_language.get(language)
+    words_max = CACHED_WORDS_MAX if language is None else DOCUMENT_WORDS_MAX
+    if counter is None or len(counter) >= words_max:
+        counter = _counters.by_language[language] = _open_counter(language or "")
+    return counter
 
 
 def count_file_terms(chunks: Iterable[tuple[str, str, str]], language: str | None) -> FileTerms:
     """Count the terms of the chunks of a file, given as text, name and context. `language` is that of the document;
     empty if it is not known, and None for program code."""
-    fields = [field for text, name, context in chunks for field in (text, f"{name} {context}")]
-    table = _find_table(language)
-    words, owners = _number_words(table, fields)
-    return _count(table, words, owners, len(fields))
-
-
-def _number_words(table: WordTable, fields: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """The numbers of the words of all fields, and the field of each."""
-    whole = "\n".join(fields)
-    if len(whole) < _FEW_CHARACTERS:
-        return _number_one_by_one(table, enumerate(fields))
-    if whole.isascii():
-        return _number_together(table, fields, whole)
-    others = [(at, field) for at, field in enumerate(fields) if not field.isascii()]
-    fields = [field if field.isascii() else "" for field in fields]
-    found = _number_together(table, fields, "\n".join(fields)), _number_one_by_one(table, others)
-    return np.concatenate([words for words, _ in found]), np.concatenate([field for _, field in found])
-
-
-def _number_together(table: WordTable, fields: Sequence[str], whole: str) -> tuple[Numbers, Numbers]:
-    """As `_number_words`, of fields in ASCII, and of the lines that they are together."""
-    starts, words = table.number_words(whole.encode("ascii"))
-    ends = np.fromiter(accumulate(map(len, fields)), np.int64, len(fields)) + np.arange(len(fields))
-    counts = np.diff(np.searchsorted(starts, ends), prepend=0)
-    return words, np.repeat(np.arange(len(fields)), counts)
-
-
-def _number_one_by_one(table: WordTable, fields: Iterable[tuple[int, str]]) -> tuple[Numbers, Numbers]:
-    """As `_number_words`, of numbered fields."""
-    number_of = table.__getitem__
-    words: list[int] = []
-    owners: list[int] = []
-    for at, field in fields:
-        words += map(number_of, split_encoded_words(field))
-        owners += repeat(at, len(words) - len(owners))
-    return np.array(words, np.int64), np.array(owners, np.int64)
-
-
-def _find_runs(values: Numbers) -> Numbers:
-    """Where each run of equal values begins."""
-    is_first = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
-
-
-def _count(table: WordTable, words: Numbers, fields: Numbers, fields_count: int) -> FileTerms:
-    """Count the terms of the words in each field: the text of a chunk, then its headings."""
-    starts = np.frombuffer(table.starts, np.int32)
-    first_terms = starts[words]
-    counts = starts[words + 1] - first_terms
-    field = np.repeat(fields, counts)
-    at = np.arange(len(field)) + np.repeat(first_terms - np.cumsum(counts) + counts, counts)
-    lengths = np.minimum(np.bincount(field, minlength=fields_count), _LENGTH_MAX).astype(LENGTH_TYPE)
-    keys = np.sort((field >> 1) << 33 | np.frombuffer(table.terms, np.int32)[at].astype(np.int64) << 1 | field & 1)
-    both = keys >> 1
-    runs = _find_runs(both)
-    head = np.add.reduceat(keys & 1, runs) if len(runs) else runs
-    body = -runs - head
-    body[:-1] += runs[1:]
-    body[-1:] += len(keys)
-    found = both[runs]
-    vocabulary, terms = table.renumber(found & _TERM_MASK)
-    return FileTerms(
-        vocabulary,
-        np.bincount(found >> 32, minlength=fields_count // 2).astype(NUMBER_TYPE).tobytes(),
-        terms.tobytes(),
-        np.minimum(body, _COUNT_MAX).astype(np.uint8).tobytes(),
-        np.minimum(head, _COUNT_MAX).astype(np.uint8).tobytes(),
-        lengths[0::2].tobytes(),
-        lengths[1::2].tobytes(),
-    )
+    counter = _find_counter(language)
+    return counter.count([field for text, name, context in chunks for field in (text, f"{name} {context}")])

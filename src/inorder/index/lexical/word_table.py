@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from .analysis import (
     ASCII_WORD_CHARACTERS,
-    CACHED_WORDS_MAX,
     NAME_PART_OR_SPACE,
     TERM_CHARACTERS_MAX,
     open_term_cache,
@@ -22,9 +21,6 @@ from .analysis import (
 
 Numbers = npt.NDArray[np.int64]
 
-DOCUMENT_WORDS_MAX = CACHED_WORDS_MAX // 4
-"""A text has fewer words that return than program code, and every document has a few that do not, such as its name.
-Words take 500 bytes each, in every worker."""
 _KEY_BYTES = 8
 _SHORT_BYTES_MAX = 2 * _KEY_BYTES
 _SLOT_BITS = 17
@@ -67,10 +63,10 @@ class TermNumbers(dict[str, int]):
 
 
 class WordTable(dict[bytes | str, int]):
-    """Numbers the words and the terms of a language in the order in which they are first looked up. One that is full is
-    to be replaced before the next file: the words in use return soon."""
+    """Numbers the words and the terms of a language in the order in which they are first looked up. A word takes about
+    500 bytes."""
 
-    def __init__(self, language: str, words_max: int | None = None) -> None:
+    def __init__(self, language: str) -> None:
         super().__init__()
         cache = open_term_cache(language)
         self._derive_terms = cache.derive_terms
@@ -82,7 +78,6 @@ class WordTable(dict[bytes | str, int]):
         """For each word, where its terms begin, and at last where those of the last word end."""
         self.terms = array("i")
         """The numbers of the terms of each word, word after word."""
-        self._words_max = DOCUMENT_WORDS_MAX if words_max is None else words_max
         self._slots = _Slots()
         self._is_present = np.zeros(0, np.bool_)
         """Space for a mark and a number per term."""
@@ -94,11 +89,6 @@ class WordTable(dict[bytes | str, int]):
         self.starts.append(len(self.terms))
         self[word] = number = len(self)
         return number
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it has as many words as it should."""
-        return len(self) >= self._words_max
 
     def number_words(self, text: bytes) -> tuple[Numbers, Numbers]:
         """Where the words of a text in ASCII begin, and their numbers, in the order of the text."""

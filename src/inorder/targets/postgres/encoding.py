@@ -7,7 +7,8 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from inorder.index.lexical.terms import LENGTH_TYPE, NUMBER_TYPE, count_file_terms
+from inorder.index.lexical.file_terms import LENGTH_TYPE, NUMBER_TYPE
+from inorder.index.lexical.terms import count_file_terms
 from inorder.index.query import replace_surrogates
 from inorder.index.rows import DOCUMENT
 from inorder.targets.base import ExportedChunk, ExportedDocument
