@@ -1,4 +1,5 @@
-"""A run after another one has its worker processes as soon as it finds a change: copies of its own process."""
+"""The worker processes of a run are copies of its own process: those of a first run from the start, those of a later one
+as soon as it finds a change."""
 
 import subprocess
 import sys
@@ -35,10 +36,10 @@ if __name__ == "__main__":
 """
 
 
-def run(cli: CommandLine) -> list[str]:
-    """Run all stages. Returns how its processes were made, and `numpy` if it was loaded."""
+def run(cli: CommandLine, name: str = "run", workers: int = 1) -> list[str]:
+    """Run all stages, or one. Returns how its processes were made, and `numpy` if it was loaded."""
     (cli.folder / "program.py").write_text(PROGRAM)
-    command = [sys.executable, "program.py", "run", "docs", "-q", "--workers", "1"]
+    command = [sys.executable, "program.py", name, "docs", "-q", "--workers", str(workers)]
     ended = subprocess.run(
         command, cwd=cli.folder, env=clean_environment(), capture_output=True, text=True, timeout=GUARD_S, check=False
     )
@@ -52,9 +53,17 @@ def write(folder: Path, title: str) -> None:
         (folder / f"{name}.md").write_text(f"# {title}\n\nWords of document {name}.\n")
 
 
-def test_the_first_run_starts_processes_and_the_next_one_has_copies(cli: CommandLine) -> None:
+def test_a_first_run_copies_its_process_for_each_worker(cli: CommandLine) -> None:
     write(cli.folder / "docs", "First")
-    assert "copied" not in run(cli)
+    (cli.folder / "docs" / "horn.py").write_text("def sound():\n    return 'fog'\n")
+    assert run(cli, "index", workers=3) == ["copied", "copied", "copied", "numpy"]
+    assert [row["status"] for row in cli.rows("index")] == ["success"] * 4
+    assert run(cli, "index", workers=3) == [], "there is nothing to do"
+
+
+def test_a_later_run_has_copies_as_soon_as_it_finds_a_change(cli: CommandLine) -> None:
+    write(cli.folder / "docs", "First")
+    assert run(cli) == ["copied", "started", "numpy"], "the one that counts the corpus is started later"
     write(cli.folder / "docs", "Second")
     assert run(cli) == ["copied", "copied", "numpy"]
     assert run(cli) in (["copied", "copied"], []), "files may be racy; NumPy is slow to import, and nothing needs it"

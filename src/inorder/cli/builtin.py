@@ -149,13 +149,11 @@ def _announce_index_conversion(data: str) -> None:
 @contextmanager
 def _open_group(
     jobs: Sequence[tuple[StageJob, Settings]], options: Sequence[StageOptions]
-) -> Iterator[StageGroup | None]:
-    """The group of stages whose workers go on with the next stage; None for a single stage."""
-    if len(jobs) < 2:
-        yield None
-        return
+) -> Iterator[StageGroup]:
+    """The group of stages whose workers go on with the next stage."""
     stages = [(job.stage, chosen) for (job, _), chosen in zip(jobs, options, strict=True)]
     group = StageGroup(options[0].data, stages)
+    group.copy_workers()
     try:
         with expect_work(group.start_ahead):
             yield group

@@ -96,7 +96,7 @@ def decode_rows(data: bytes) -> FileRows:
 
 def count_terms(rows: FileRows) -> FileTerms:
     """The terms of the chunks."""
-    from .lexical.terms import count_file_terms  # with NumPy, which those who only read rows do not need
+    from .lexical.terms import count_file_terms  # which those who only read rows do not need
 
     language = rows.language if rows.kind == DOCUMENT else None
     return count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in rows.chunks), language)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import Skip
+from inorder.engines.base import count_cpus
 from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import OperatorError
 from inorder.stage.context import StageLookahead
@@ -222,6 +223,14 @@ class StageGroup:
         self._imports = BackgroundImports()
         self._has_few_items = False
 
+    def copy_workers(self) -> None:
+        """Copy this process for the workers of the first stage, if that has never run, so that there is work for all of
+        them. To be called before anything is open, and before any thread is started."""
+        stage, options = self._stages[0]
+        if _has_processes(options) and not self._has_run(stage):
+            for _ in range(options.workers or count_cpus()):
+                self.idle.copy(_get_limits(options))
+
     def start_ahead(self, name: str) -> None:
         """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need."""
         found = next((each for each in self._stages if each[0].name == name), None)
@@ -244,9 +253,11 @@ class StageGroup:
         nothing is open that is written."""
         stages, self._uncopied = self._uncopied, ()
         for stage, options in stages:
-            has_run = os.path.exists(DataLayout(os.fspath(self._data), stage.name).receipt)
-            if stage.imports and has_run and _has_processes(options):
+            if stage.imports and self._has_run(stage) and _has_processes(options):
                 self.idle.copy(_get_limits(options))
+
+    def _has_run(self, stage: Stage) -> bool:
+        return os.path.exists(DataLayout(os.fspath(self._data), stage.name).receipt)
 
     def _list_follow_imports(self, names: Sequence[str]) -> list[str]:
         return [module for stage, _ in self._stages if stage.name in names for module in stage.follow_imports]
