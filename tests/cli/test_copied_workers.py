@@ -1,5 +1,5 @@
-"""The worker processes of a run are copies of its own process: those of a first run from the start, those of a later one
-as soon as it finds a change."""
+"""The worker processes of a run are copies of its own process: those of a first run from the start, those of a later
+one as soon as it finds a change."""
 
 import subprocess
 import sys
