@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _ANALYSIS = "tests/index/lexical/test_analysis.py"
 _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear_line"
+_ONE_TERM = "x'01000800010000000000000000000000010000000000000000000000000020616e7377657220ff01'"
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _DRAFT = "tests/index/test_draft.py::"
 _RULES = "tests/index/test_rules.py::"
@@ -285,14 +286,14 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "index/lexical/postings.py",
         "if found[-1] >= end:",
         "if False:",
-        f"{_DAMAGES}[UPDATE postings SET count = 1, data = x'00ff01']",
+        f"{_DAMAGES}[UPDATE term_blocks SET data = {_ONE_TERM}]",
     ),
     Mutant(
         "there may be terms of a segment that does not exist",
         "index/lexical/postings.py",
         "if id_ is not None and id_ not in known:",
         "if False:",
-        f"{_DAMAGES}[UPDATE postings SET segment = 77]",
+        f"{_DAMAGES}[UPDATE term_blocks SET segment = 77]",
     ),
     Mutant(
         "a merge keeps a chunk that its segment does not have",
@@ -415,9 +416,9 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a word is looked for among all terms",
-        "index/lexical/scoring.py",
-        'query = "SELECT 1 FROM segments CROSS JOIN postings ON segment = id WHERE term',
-        'query = "SELECT 1 FROM postings WHERE term',
+        "index/lexical/postings.py",
+        "WHERE segment = segments.id AND first <= ?1 ORDER BY",
+        "WHERE +segment = segments.id AND first <= ?1 ORDER BY",
         f"{_VECTORS}test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms",
     ),
     Mutant(

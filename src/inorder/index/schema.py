@@ -12,7 +12,7 @@ import sqlite3
 
 from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
 
-VERSION = 4
+VERSION = 5
 """Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
