@@ -77,7 +77,6 @@ INDEXES = """
 CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file, number);
 CREATE INDEX IF NOT EXISTS chunks_by_chunk_id ON chunks (chunk_id);
 CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name COLLATE NOCASE);
-CREATE INDEX IF NOT EXISTS symbols_by_qualified ON symbols (qualified COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS imports_by_module ON imports (module COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS callees_by_name ON callees (name COLLATE NOCASE);
 """
