@@ -149,6 +149,32 @@ def test_rare_terms_are_merged_few_at_a_time(inverted: Inverted, monkeypatch: py
     assert is_intact(inverted.connection, {1: [" ".join(words)]})
 
 
+def test_a_term_with_many_postings_is_merged_alone(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both segments begin with it, and nothing else is read before it is written."""
+    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(inversion, "SEGMENTS_MAX", 1)
+    joined: list[list[str]] = []
+    join_blocks = inversion._join_blocks
+
+    def note_terms(found: Sequence[Any], *rest: Any) -> Any:
+        joined.append([term for _, _, data in found for term in read_terms(data)])
+        return join_blocks(found, *rest)
+
+    monkeypatch.setattr(inversion, "_join_blocks", note_terms)
+    texts = {1: ["0 zz"] * 30, 3: ["0 yy"] * 30}
+    inverted.add(1, *texts[1])
+    inverted.add(2, "zz")
+    inverted.invert()
+    inverted.add(3, *texts[3])
+    inverted.remove(2)
+    inverted.merge()
+    assert [terms for terms in joined if "0" in terms] == [["0", "0"]]
+    assert all(joined)
+    assert len(read_segments(inverted.connection)) == 1
+    assert is_intact(inverted.connection, texts)
+
+
 def test_segments_are_merged_up_to_a_size(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory for a merge does not grow with the index."""
     monkeypatch.setattr(inversion, "SEGMENT_CHUNKS_MAX", 40)

@@ -225,13 +225,16 @@ def _read_together(
     blocks: list[_Block] = []
     start, total = "", 0
     for block in merge(*queries, key=itemgetter(0)):
-        if total >= _MERGED_POSTINGS and block[0] > start:
+        layout = read_layout(block[2])
+        size = layout.postings + _TERM_POSTINGS * layout.terms
+        if not blocks:
+            start = block[0]
+        if block[0] > start and total + size > _MERGED_POSTINGS:
             yield _join_blocks(blocks, sizes, start, block[0])
             start, total = block[0], 0
             blocks = [each for each in blocks if read_terms(each[2])[-1] >= start]
         blocks.append(block)
-        layout = read_layout(block[2])
-        total += layout.postings + _TERM_POSTINGS * layout.terms
+        total += size
     if blocks:
         yield _join_blocks(blocks, sizes, start, None)
 
