@@ -274,13 +274,16 @@ def indexed(cli: CommandLine) -> CommandLine:
     return cli
 
 
+ONE_TERM = "x'01000800010000000000000000000000010000000000000000000000000020616e7377657220ff01'"
+"""A block with the term `answer` in chunk 255."""
 DAMAGES = [
-    "UPDATE postings SET data = x'00'",
-    "UPDATE postings SET data = x'0301'",
-    "UPDATE postings SET count = 0",
-    "UPDATE postings SET count = 999999",
-    "UPDATE postings SET segment = 77",
-    "UPDATE postings SET count = 1, data = x'00ff01'",
+    "UPDATE term_blocks SET data = x'00'",
+    "UPDATE term_blocks SET data = 'text'",
+    "UPDATE term_blocks SET data = substr(data, 1, length(data) - 1)",
+    "UPDATE term_blocks SET data = CAST(x'0000' || substr(data, 3) AS BLOB)",
+    "UPDATE term_blocks SET data = CAST(x'ffff' || substr(data, 3) AS BLOB)",
+    "UPDATE term_blocks SET segment = 77",
+    pytest.param(f"UPDATE term_blocks SET data = {ONE_TERM}", id="a chunk that its segment does not have"),
     "UPDATE segments SET chunks = x'0102'",
     "UPDATE segments SET body_lengths = x'00'",
     "DELETE FROM segments",
@@ -312,7 +315,7 @@ def test_a_damaged_inverted_index_is_one_clear_line(searchable: CommandLine, tmp
         ("UPDATE chunks SET text = 'other'", "its rows do not match its digest"),
         ("UPDATE meta SET value = 'x' WHERE name = 'content_hash'", "the content hash is"),
         (
-            "DELETE FROM postings WHERE term = (SELECT MIN(term) FROM postings)",
+            "DELETE FROM term_blocks WHERE first = (SELECT MIN(first) FROM term_blocks)",
             "the inverted index does not match the chunks",
         ),
     ],

@@ -190,3 +190,39 @@ def test_texts_of_version_3_are_found_before_and_after_its_conversion(written: P
     with contextlib.closing(sqlite3.connect(published_path(str(written)))) as connection:
         assert list(find_problems(connection)) == []
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+
+
+# ---- version 4, which had a row for each term and segment
+
+
+@pytest.fixture
+def older_terms(tmp_path: Path) -> StageRuns:
+    """An index of version 4 with a source file."""
+    runs = StageRuns(tmp_path)
+    runs.write("a/one.py", "def outer():\n    light()\n")
+    runs.index("a")
+    with contextlib.closing(sqlite3.connect(published_path(str(runs.data)))) as connection:
+        connection.executescript(
+            "DROP TABLE term_blocks; CREATE TABLE postings (segment INTEGER NOT NULL, term TEXT NOT NULL, "
+            "count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (segment, term)) WITHOUT ROWID; "
+            "INSERT INTO postings VALUES (1, 'light', 1, x'000001'); PRAGMA user_version = 4;"
+        )
+    open_index.cache_clear()
+    return runs
+
+
+@pytest.mark.req("IDX-3")
+def test_terms_of_version_4_are_found_after_its_conversion(older_terms: StageRuns) -> None:
+    before = content(older_terms.data)
+    older_terms.index("a")
+    assert find(older_terms.data, "light") == ["a/one.py"]
+    assert content(older_terms.data) == before
+    with contextlib.closing(sqlite3.connect(published_path(str(older_terms.data)))) as connection:
+        assert list(find_problems(connection)) == []
+        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'postings'").fetchall() == []
+
+
+@pytest.mark.req("CLI-3")
+def test_a_search_in_an_index_of_version_4_says_what_to_do(older_terms: StageRuns) -> None:
+    with pytest.raises(OperatorError, match="older version of inorder: run `inorder index`"):
+        find(older_terms.data, "light")

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _ANALYSIS = "tests/index/lexical/test_analysis.py"
 _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear_line"
+_BLOCKS = "tests/index/lexical/test_blocks.py::"
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _DRAFT = "tests/index/test_draft.py::"
 _RULES = "tests/index/test_rules.py::"
@@ -285,14 +286,14 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "index/lexical/postings.py",
         "if found[-1] >= end:",
         "if False:",
-        f"{_DAMAGES}[UPDATE postings SET count = 1, data = x'00ff01']",
+        f"{_DAMAGES}[a chunk that its segment does not have]",
     ),
     Mutant(
         "there may be terms of a segment that does not exist",
         "index/lexical/postings.py",
         "if id_ is not None and id_ not in known:",
         "if False:",
-        f"{_DAMAGES}[UPDATE postings SET segment = 77]",
+        f"{_DAMAGES}[UPDATE term_blocks SET segment = 77]",
     ),
     Mutant(
         "a merge keeps a chunk that its segment does not have",
@@ -415,9 +416,9 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a word is looked for among all terms",
-        "index/lexical/scoring.py",
-        'query = "SELECT 1 FROM segments CROSS JOIN postings ON segment = id WHERE term',
-        'query = "SELECT 1 FROM postings WHERE term',
+        "index/lexical/postings.py",
+        "WHERE segment = segments.id AND first <= ?1 ORDER BY",
+        "WHERE +segment = segments.id AND first <= ?1 ORDER BY",
         f"{_VECTORS}test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms",
     ),
     Mutant(
@@ -440,5 +441,75 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "self._texts.pack(connection, text) if kind == DOCUMENT else text",
         "self._texts.pack(connection, text)",
         "tests/index/test_stored_texts.py::test_source_code_stays_as_it_is",
+    ),
+    Mutant(
+        "a term is found in the block of another one",
+        "index/lexical/blocks.py",
+        "terms[0] != (terms[0] if first is None else first)",
+        "False",
+        f"{_POSTINGS}::test_a_block_that_is_not_in_its_place_is_noticed",
+    ),
+    Mutant(
+        "a part of a name is taken for a term",
+        "index/lexical/blocks.py",
+        'b" %b " % name',
+        'b" %b" % name',
+        f"{_BLOCKS}test_terms_that_a_block_does_not_have_are_not_found",
+    ),
+    Mutant(
+        "two terms are taken for one",
+        "index/lexical/blocks.py",
+        'if at < 0 or b" " in name:',
+        "if at < 0:",
+        f"{_BLOCKS}test_terms_that_a_block_does_not_have_are_not_found",
+    ),
+    Mutant(
+        "the gaps of a term may be those of another one",
+        "index/lexical/blocks.py",
+        "is_whole = (expected == gap_starts).all() and",
+        "is_whole =",
+        f"{_BLOCKS}test_a_damaged_block_is_refused",
+    ),
+    Mutant(
+        "a term with many postings shares its block",
+        "index/lexical/blocks.py",
+        "(place[1:] != place[:-1]) | is_long[1:] | is_long[:-1]",
+        "place[1:] != place[:-1]",
+        f"{_BLOCKS}test_a_term_with_many_postings_has_a_block_of_its_own",
+    ),
+    Mutant(
+        "terms whose numbers differ by a multiple of 65,536 are mixed up",
+        "index/lexical/inversion.py",
+        "if len(ranks) and int(ranks.max()) >> _RANK_BITS:",
+        "if False:",
+        f"{_POSTINGS}::test_terms_are_told_apart_if_there_are_more_than_a_16_bit_number_has",
+    ),
+    Mutant(
+        "terms of a block that reaches into the next step of a merge are merged twice",
+        "index/lexical/inversion.py",
+        "if start <= name and (end is None or name < end)",
+        "if end is None or name < end",
+        f"{_POSTINGS}::test_scores_do_not_depend_on_the_order_of_changes",
+    ),
+    Mutant(
+        "blocks may overlap",
+        "index/lexical/check.py",
+        "if id_ not in segments or previous >= (id_, first):",
+        "if id_ not in segments:",
+        f"{_POSTINGS}::test_blocks_that_overlap_are_noticed",
+    ),
+    Mutant(
+        "an index of version 4 is searched",
+        "index/ranking/retrieval.py",
+        'has_table(connection, "term_blocks")',
+        'has_table(connection, "segments")',
+        "tests/index/test_conversion.py::test_a_search_in_an_index_of_version_4_says_what_to_do",
+    ),
+    Mutant(
+        "a definition is not found by its qualified name",
+        "index/symbols.py",
+        "return [name, *(",
+        "return [name] or [*(",
+        "tests/index/test_symbols.py::test_a_definition_is_found_by_its_name_and_qualified_name",
     ),
 )

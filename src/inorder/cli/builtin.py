@@ -147,9 +147,7 @@ def _announce_index_conversion(data: str) -> None:
 
 
 @contextmanager
-def _open_group(
-    jobs: Sequence[tuple[StageJob, Settings]], options: Sequence[StageOptions]
-) -> Iterator[StageGroup]:
+def _open_group(jobs: Sequence[tuple[StageJob, Settings]], options: Sequence[StageOptions]) -> Iterator[StageGroup]:
     """The group of stages whose workers go on with the next stage."""
     stages = [(job.stage, chosen) for (job, _), chosen in zip(jobs, options, strict=True)]
     group = StageGroup(options[0].data, stages)

@@ -12,7 +12,7 @@ import sqlite3
 
 from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
 
-VERSION = 4
+VERSION = 5
 """Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -77,7 +77,6 @@ INDEXES = """
 CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file, number);
 CREATE INDEX IF NOT EXISTS chunks_by_chunk_id ON chunks (chunk_id);
 CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name COLLATE NOCASE);
-CREATE INDEX IF NOT EXISTS symbols_by_qualified ON symbols (qualified COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS imports_by_module ON imports (module COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS callees_by_name ON callees (name COLLATE NOCASE);
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.code.definitions import NAME_CHARACTERS_MAX
 from inorder.code.model import CallSite
 
 from .calls import find_sites, read_calls, require_calls, sort_calls
@@ -48,7 +49,10 @@ def look_up(connection: sqlite3.Connection, query: Query, count: int) -> list[Co
 def find_definitions(connection: sqlite3.Connection, name: str, count: int, *, is_exact: bool) -> list[CodeLocation]:
     """Definitions whose name or qualified name is `name`, or else ends with it. Unless `is_exact`, fall back to those
     whose name begins with it."""
-    found = _select_symbols(connection, "name = ?1 COLLATE NOCASE OR qualified = ?1 COLLATE NOCASE", name, count)
+    ends = _list_ends(name)
+    is_named = "(name = ?1 COLLATE NOCASE OR qualified = ?1 COLLATE NOCASE)"
+    is_indexed = f"name COLLATE NOCASE IN ({', '.join(f'?{at + 3}' for at in range(len(ends)))})"
+    found = _select_symbols(connection, f"{is_indexed} AND {is_named}", name, count, ends)
     if not found and "." in name:
         found = _select_symbols(connection, "qualified LIKE '%.' || ?1 ESCAPE '\\'", _escape_like(name), count)
     if not found and not is_exact:
@@ -56,11 +60,20 @@ def find_definitions(connection: sqlite3.Connection, name: str, count: int, *, i
     return found
 
 
-def _select_symbols(connection: sqlite3.Connection, condition: str, name: str, count: int) -> list[CodeLocation]:
+def _list_ends(name: str) -> list[str]:
+    """What may be the name of a definition with this qualified name: the whole, and all after any of its dots. The
+    database has an index of names, and none of qualified names."""
+    parts = name.rsplit(".", NAME_CHARACTERS_MAX)
+    return [name, *(".".join(parts[at:]) for at in range(1, len(parts)))]
+
+
+def _select_symbols(
+    connection: sqlite3.Connection, condition: str, name: str, count: int, more: Sequence[str] = ()
+) -> list[CodeLocation]:
     rows = connection.execute(
         f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
         f"JOIN files ON files.id = file WHERE {condition} ORDER BY length(qualified), item_id, start LIMIT ?2",
-        (name, count),
+        (name, count, *more),
     )
     return [
         CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)

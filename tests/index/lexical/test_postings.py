@@ -8,23 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from inorder.index.lexical import inversion
+from inorder.index.lexical import blocks, inversion
+from inorder.index.lexical.blocks import PostingColumns, read_terms
 from inorder.index.lexical.check import is_inverted_index_intact
 from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.inversion import TermBuffer, merge_segments
-from inorder.index.lexical.postings import (
-    IndexSegment,
-    PostingColumns,
-    Postings,
-    decode_long_postings,
-    decode_many_postings,
-    decode_postings,
-    encode_postings,
-    read_segments,
-)
+from inorder.index.lexical.postings import IndexSegment, read_segments
 from inorder.index.lexical.schema import SCHEMA as LEXICAL_SCHEMA
 from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
@@ -98,32 +88,6 @@ def is_intact(connection: sqlite3.Connection, texts: dict[int, list[str]]) -> bo
     return is_inverted_index_intact(connection, found)
 
 
-@given(st.lists(st.tuples(st.sets(st.integers(0, 200_000), min_size=1, max_size=50), st.booleans()), min_size=1))
-def test_postings_are_read_as_they_were_written(terms: list[tuple[set[int], bool]]) -> None:
-    written = []
-    for numbers, has_head in terms:
-        body = np.arange(len(numbers), dtype=np.uint8)
-        written.append(Postings(np.array(sorted(numbers), np.int64), body, body if has_head else np.zeros_like(body)))
-    counts = np.array([len(each.body) for each in written])
-    columns = PostingColumns(np.cumsum(counts) - counts, *(np.concatenate(each) for each in zip(*written, strict=True)))
-    sizes, encoded = encode_postings(columns)
-    assert sizes == counts.tolist()
-    for before, size, data in zip(written, sizes, encoded, strict=True):
-        read = decode_postings(data, size)
-        assert all((ours == theirs).all() for ours, theirs in zip(before, read, strict=True))
-    for decode in (decode_many_postings, decode_long_postings):
-        together = decode(encoded, counts.tolist())
-        assert all((ours == theirs).all() for ours, theirs in zip(columns, together, strict=True))
-
-
-@pytest.mark.parametrize(("data", "count"), [(b"", 1), (b"\x00", 0), (b"\x03\x01\x01", 1), (b"\x00\x01\x01\x01", 1)])
-def test_postings_of_another_length_are_refused(data: bytes, count: int) -> None:
-    with pytest.raises(DamagedIndexError, match=f"the postings of {count} chunks"):
-        decode_postings(data, count)
-    with pytest.raises(DamagedIndexError, match=f"the postings of {count} chunks"):
-        decode_many_postings([b"\x00\x01\x01", data], [1, count])
-
-
 @pytest.mark.req("IDX-3")
 @pytest.mark.parametrize("seed", range(20))
 def test_scores_do_not_depend_on_the_order_of_changes(
@@ -133,6 +97,7 @@ def test_scores_do_not_depend_on_the_order_of_changes(
     monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 10)
     monkeypatch.setattr(inversion, "_ENCODED_POSTINGS", 5)
     monkeypatch.setattr(inversion, "SEGMENT_CHUNKS_MAX", 8)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 40)
     chance = random.Random(seed)
     texts: dict[int, list[str]] = {}
     files = count()
@@ -162,16 +127,17 @@ def test_scores_do_not_depend_on_the_order_of_changes(
 
 
 def test_rare_terms_are_merged_few_at_a_time(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row of a term takes memory, also if the term is in one chunk only."""
-    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 100)
+    """A term takes memory, also if it is in one chunk only."""
+    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 50)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 80)
     joined: list[int] = []
-    join_rows = inversion._join_rows
+    join_blocks = inversion._join_blocks
 
-    def count_rows(rows: Sequence[Any], sizes: Any) -> Any:
-        joined.append(len(rows))
-        return join_rows(rows, sizes)
+    def count_terms(found: Sequence[Any], *rest: Any) -> Any:
+        joined.append(sum(len(read_terms(data)) for _, _, data in found))
+        return join_blocks(found, *rest)
 
-    monkeypatch.setattr(inversion, "_join_rows", count_rows)
+    monkeypatch.setattr(inversion, "_join_blocks", count_terms)
     words = [f"rare{number}" for number in range(300)]
     inverted.add(1, " ".join(words))
     inverted.invert()
@@ -181,6 +147,32 @@ def test_rare_terms_are_merged_few_at_a_time(inverted: Inverted, monkeypatch: py
     assert sum(joined) >= 300
     assert max(joined) <= 20
     assert is_intact(inverted.connection, {1: [" ".join(words)]})
+
+
+def test_a_term_with_many_postings_is_merged_alone(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both segments begin with it, and nothing else is read before it is written."""
+    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(inversion, "SEGMENTS_MAX", 1)
+    joined: list[list[str]] = []
+    join_blocks = inversion._join_blocks
+
+    def note_terms(found: Sequence[Any], *rest: Any) -> Any:
+        joined.append([term for _, _, data in found for term in read_terms(data)])
+        return join_blocks(found, *rest)
+
+    monkeypatch.setattr(inversion, "_join_blocks", note_terms)
+    texts = {1: ["0 zz"] * 30, 3: ["0 yy"] * 30}
+    inverted.add(1, *texts[1])
+    inverted.add(2, "zz")
+    inverted.invert()
+    inverted.add(3, *texts[3])
+    inverted.remove(2)
+    inverted.merge()
+    assert [terms for terms in joined if "0" in terms] == [["0", "0"]]
+    assert all(joined)
+    assert len(read_segments(inverted.connection)) == 1
+    assert is_intact(inverted.connection, texts)
 
 
 def test_segments_are_merged_up_to_a_size(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,13 +212,13 @@ def _count_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_postings_are_encoded_few_at_a_time(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inversion, "_ENCODED_POSTINGS", 10)
     encoded: list[int] = []
-    encode = inversion.encode_postings
+    encode = inversion.encode_blocks
 
-    def count_postings(columns: PostingColumns) -> tuple[list[int], list[bytes]]:
+    def count_postings(terms: Sequence[str], columns: PostingColumns) -> Iterator[tuple[str, bytes]]:
         encoded.append(len(columns.numbers))
-        return encode(columns)
+        return encode(terms, columns)
 
-    monkeypatch.setattr(inversion, "encode_postings", count_postings)
+    monkeypatch.setattr(inversion, "encode_blocks", count_postings)
     texts = [" ".join(f"rare{number}" for number in range(start, start + 30)) for start in (0, 10)]
     inverted.add(1, *texts)
     inverted.invert()
@@ -235,20 +227,65 @@ def test_postings_are_encoded_few_at_a_time(inverted: Inverted, monkeypatch: pyt
     assert is_intact(inverted.connection, {1: texts})
 
 
-def test_a_posting_that_was_altered_is_noticed(inverted: Inverted) -> None:
+def test_terms_are_told_apart_if_there_are_more_than_a_16_bit_number_has(
+    inverted: Inverted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [f"w{number:05}" for number in range(70_000)]
+    inverted.add(1, " ".join(words), "w00000 w69999")
+    inverted.invert()
+    assert is_intact(inverted.connection, {1: [" ".join(words), "w00000 w69999"]})
+    found = scores(inverted.connection, "w00000")[1]
+    assert found[1] > found[0] > 0
+    assert scores(inverted.connection, "w65536")[1][1] == 0
+
+
+def test_a_posting_that_was_altered_is_noticed(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
     inverted.add(1, "lamp wick", "fog")
     inverted.invert()
     assert is_intact(inverted.connection, {1: ["lamp wick", "fog"]})
-    inverted.connection.execute("DELETE FROM postings WHERE term = 'fog'")
+    inverted.connection.execute("DELETE FROM term_blocks WHERE first = 'fog'")
     assert not is_intact(inverted.connection, {1: ["lamp wick", "fog"]})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE term_blocks SET first = 'lamq' WHERE first = 'lamp'",
+        "UPDATE term_blocks SET segment = 7 WHERE first = 'horn'",
+    ],
+)
+def test_a_block_that_is_not_in_its_place_is_noticed(
+    inverted: Inverted, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    inverted.add(1, "lamp wick", "fog horn")
+    inverted.invert()
+    inverted.connection.execute(damage)
+    with pytest.raises(DamagedIndexError):
+        is_intact(inverted.connection, {1: ["lamp wick", "fog horn"]})
+
+
+def test_blocks_that_overlap_are_noticed(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search would look for a term in one of them only."""
+    inverted.add(1, "fog wick")
+    inverted.invert()
+    [[segment, data]] = inverted.connection.execute("SELECT segment, data FROM term_blocks").fetchall()
+    [(first, block)] = blocks.encode_blocks(["lamp"], blocks.decode_blocks([data])._replace(starts=np.zeros(1, int)))
+    inverted.connection.execute("INSERT INTO term_blocks VALUES (9, ?, ?, ?)", (segment, first, block))
+    with pytest.raises(DamagedIndexError, match="the terms from 'lamp' on are not in their place"):
+        is_intact(inverted.connection, {1: ["fog wick"]})
 
 
 def test_a_merge_refuses_a_chunk_that_its_segment_does_not_have(inverted: Inverted) -> None:
     inverted.add(1, "lamp")
     inverted.invert()
-    inverted.add(2, "horn")
+    inverted.add(2, "horn", "horn")
     inverted.remove(1)
-    inverted.connection.execute("UPDATE postings SET data = x'000901' WHERE term = 'horn'")
+    inverted.connection.execute(
+        "UPDATE segments SET chunks = substr(chunks, 1, 8), body_lengths = x'0100', "
+        "head_lengths = x'0100' WHERE length(chunks) = 16"
+    )
     with pytest.raises(DamagedIndexError, match="a chunk that its segment does not have"):
         inverted.merge()
 

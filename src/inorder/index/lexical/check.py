@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from .blocks import Numbers, decode_blocks, read_terms
 from .file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
-from .postings import SegmentOffsets, decode_postings, read_alive, read_segments
+from .postings import read_alive, read_segments
+from .schema import DamagedIndexError
 
 _FACTORS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
 _SHIFT = np.uint64(29)
@@ -32,20 +34,28 @@ def _digest_file(chunks: Sequence[int], terms: FileTerms) -> int:
 
 def _digest_index(connection: sqlite3.Connection) -> int:
     total = 0
-    segments = read_segments(connection)
-    offsets = SegmentOffsets(segments)
-    ids = np.concatenate([np.zeros(0, np.int64), *(segment.chunks for segment in segments)])
-    alive = read_alive(connection, ids)
-    for segment in segments:
-        kept = read_alive(connection, segment.chunks)
+    segments = {segment.id: segment for segment in read_segments(connection)}
+    alive = {id_: read_alive(connection, segment.chunks) for id_, segment in segments.items()}
+    for id_, segment in segments.items():
+        kept = alive[id_]
         total += _digest_lengths(segment.chunks[kept], segment.body_lengths[kept], segment.head_lengths[kept])
-    for term, segment_id, count, data in connection.execute("SELECT term, segment, count, data FROM postings"):
-        local, body, head = decode_postings(data, count)
-        numbers = offsets.renumber(segment_id, local)
-        kept = alive[numbers]
-        chunks = ids[numbers[kept]]
-        total += _digest(np.repeat(_hash_terms([term]), len(chunks)), chunks, body[kept], head[kept])
+    previous = -1, ""
+    for id_, first, block in connection.execute("SELECT segment, first, data FROM term_blocks ORDER BY segment, first"):
+        terms = read_terms(block, first)
+        if id_ not in segments or previous >= (id_, first):
+            raise DamagedIndexError(f"the terms from {first!r} on are not in their place")
+        previous = id_, terms[-1]
+        total += _digest_block(block, terms, segments[id_].chunks, alive[id_])
     return total
+
+
+def _digest_block(block: bytes, terms: list[str], chunks: Numbers, alive: npt.NDArray[np.bool_]) -> int:
+    starts, numbers, body, head = decode_blocks([block])
+    if (numbers >= len(chunks)).any():
+        raise DamagedIndexError("a term names a chunk that its segment does not have")
+    kept = alive[numbers]
+    hashes = np.repeat(_hash_terms(terms), np.diff(starts, append=len(numbers)))
+    return _digest(hashes[kept], chunks[numbers[kept]], body[kept], head[kept])
 
 
 def _hash_terms(terms: list[str]) -> npt.NDArray[np.uint64]:

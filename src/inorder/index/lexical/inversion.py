@@ -3,27 +3,17 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import groupby, repeat
+from itertools import count
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .blocks import Numbers, PostingColumns, decode_blocks, encode_blocks, read_layout, read_terms
 from .file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
-from .postings import (
-    IndexSegment,
-    Numbers,
-    PostingColumns,
-    decode_long_postings,
-    decode_many_postings,
-    encode_postings,
-    list_segment_sizes,
-    read_alive,
-    read_segments,
-)
+from .postings import IndexSegment, list_segment_sizes, read_alive, read_segments
 from .schema import DamagedIndexError
-from .word_table import TermNumbers
 
 BATCH_BYTES_MAX = 4 * 2**20
 """The terms of chunks that are inverted at once. This takes about three times as much memory."""
@@ -36,18 +26,17 @@ _DEAD_SHARE = 4
 _MERGED_POSTINGS = 50_000
 """Postings that are merged at once, unless a single term has more: about 5 MB of memory."""
 _ENCODED_POSTINGS = 50_000
-"""Postings that are encoded at once."""
-_ROW_POSTINGS = 4
-"""A row takes as much memory as this many postings: most terms are rare, and have few postings in a row."""
-_LONG_ROW_POSTINGS = 64
-"""Rows with more postings than this on average are decoded one by one, which takes a tenth of the memory."""
+"""Postings that are encoded at once, unless a single term has more."""
+_TERM_POSTINGS = 4
+"""A term takes as much memory in a merge as this many postings: most terms are rare, and have few."""
+_RANK_BITS = 16
+"""NumPy sorts numbers of this many bits in linear time."""
 _LENGTHS = ("body_lengths", "head_lengths")
 _COLUMNS = ("sizes", "terms", "body", "head", *_LENGTHS)
 _FILE_BYTES = 400
 """Memory for the objects of a file."""
-_PLACE_BITS = 32
-_Row = tuple[str, int, int, bytes]
-"""A term, the place of a segment, and how many of its chunks have the term, with the encoded postings."""
+_Block = tuple[str, int, bytes]
+"""The first term of a block, the place of its segment, and the block."""
 
 
 class TermBuffer:
@@ -88,60 +77,65 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
     firsts = zip((first for first, _ in files), all_terms, strict=True)
     chunks = [np.arange(first, first + len(terms.sizes) // 4, dtype=np.int64) for first, terms in firsts]
     segment = _create_segment(connection, np.concatenate(chunks), np.stack(lengths, axis=1))
-    numbers = TermNumbers()
-    terms = [_number_terms(each, numbers) for each in all_terms]
-    order = sorted(range(len(numbers)), key=numbers.names.__getitem__)
-    names = [*map(numbers.names.__getitem__, order)]
-    ranks = np.empty(len(names), np.int64)
-    ranks[order] = np.arange(len(names))
-    keys = ranks[np.concatenate(terms)]
-    del terms, numbers, order
-    counts = np.bincount(keys, minlength=len(names))
-    keys <<= _PLACE_BITS
-    keys += np.arange(len(keys))
-    keys.sort()  # by term, and then by place; half the memory of `argsort`
+    names, ranks = _rank_terms(all_terms)
+    counts = np.bincount(ranks, minlength=len(names))
+    places = _sort_places(ranks)
+    del ranks
     sizes = _join([each.sizes for each in all_terms], NUMBER_TYPE)
     owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     body, head = (_join([getattr(each, name) for each in all_terms], "u1") for name in ("body", "head"))
     ends = np.cumsum(counts)
     starts = ends - counts
-    for first, last in _divide(counts):
-        places = keys[starts[first] : ends[last - 1]] & ((1 << _PLACE_BITS) - 1)
-        within = starts[first:last] - starts[first]
-        columns = PostingColumns(within, owners[places].astype(np.int64), body[places], head[places])
-        _insert_postings(connection, segment, names[first:last], columns)
+    for first, last in _divide(ends):
+        here = places[starts[first] : ends[last - 1]]
+        columns = PostingColumns(starts[first:last] - starts[first], owners[here], body[here], head[here])
+        _insert_blocks(connection, segment, names[first:last], columns)
 
 
-def _divide(counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Divide terms, whose numbers of postings are given, into ranges that are encoded one after the other."""
-    first, total = 0, 0
-    for at, count in enumerate(counts.tolist()):
-        if total and total + count > _ENCODED_POSTINGS:
-            yield first, at
-            first, total = at, 0
-        total += count
-    if total:
-        yield first, len(counts)
+def _rank_terms(files: Iterable[FileTerms]) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """All terms of these files in ascending order; and for each term of each chunk, its number among them."""
+    number_of: dict[str, int] = {}
+    new = count()
+    numbers = [_number_terms(each, number_of, new) for each in files]
+    order = sorted(number_of)
+    ranks = np.empty(next(new), np.int32)
+    ranks[np.fromiter(map(number_of.__getitem__, order), np.int64, len(order))] = np.arange(len(order))
+    return order, ranks[np.concatenate(numbers)]
 
 
-def _number_terms(terms: FileTerms, numbers: TermNumbers) -> npt.NDArray[np.int32]:
-    """The number of each term of each chunk of a file."""
-    known = np.array(list(map(numbers.__getitem__, terms.vocabulary.split())), np.int32)
+def _number_terms(terms: FileTerms, number_of: dict[str, int], new: Iterator[int]) -> npt.NDArray[np.int32]:
+    """The number of each term of each chunk of a file. A term that has none yet gets a new one."""
+    known = np.fromiter(map(number_of.setdefault, terms.vocabulary.split(), new), np.int32)
     found: npt.NDArray[np.int32] = known[np.frombuffer(terms.terms, NUMBER_TYPE)]
     return found
+
+
+def _sort_places(ranks: npt.NDArray[np.int32]) -> Numbers:
+    """The places of these numbers in the order of the numbers, and equal ones in the order of the places."""
+    places = np.argsort(ranks.astype(np.uint16), kind="stable")
+    if len(ranks) and int(ranks.max()) >> _RANK_BITS:
+        places = places[np.argsort((ranks >> _RANK_BITS).astype(np.uint16)[places], kind="stable")]
+    return places
+
+
+def _divide(ends: Numbers) -> Iterator[tuple[int, int]]:
+    """Divide terms into ranges that are encoded one after the other. `ends` is where the postings of each end."""
+    first, before = 0, 0
+    while first < len(ends):
+        last = max(first + 1, int(np.searchsorted(ends, before + _ENCODED_POSTINGS, "right")))
+        yield first, last
+        first, before = last, int(ends[last - 1])
 
 
 def _join(columns: Iterable[bytes], type_: str) -> npt.NDArray[Any]:
     return np.frombuffer(b"".join(columns), type_)
 
 
-def _insert_postings(
-    connection: sqlite3.Connection, segment: int, terms: Sequence[str], columns: PostingColumns
-) -> None:
+def _insert_blocks(connection: sqlite3.Connection, segment: int, terms: Sequence[str], columns: PostingColumns) -> None:
     if terms:
         connection.executemany(
-            "INSERT INTO postings (segment, term, count, data) VALUES (?, ?, ?, ?)",
-            zip(repeat(segment), terms, *encode_postings(columns), strict=False),
+            "INSERT INTO term_blocks (segment, first, data) VALUES (?, ?, ?)",
+            ((segment, *block) for block in encode_blocks(terms, columns)),
         )
 
 
@@ -198,9 +192,9 @@ def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment]) -> 
         merged = _create_segment(connection, chunks[alive], lengths[alive])
         found = _read_together(connection, segments)
         for terms, columns in found if alive.all() else _drop_dead(found, alive):
-            _insert_postings(connection, merged, terms, columns)
+            _insert_blocks(connection, merged, terms, columns)
     ids = [(segment.id,) for segment in segments]
-    connection.executemany("DELETE FROM postings WHERE segment = ?", ids)
+    connection.executemany("DELETE FROM term_blocks WHERE segment = ?", ids)
     connection.executemany("DELETE FROM segments WHERE id = ?", ids)
     connection.executemany("DELETE FROM dead WHERE chunk = ?", ((int(chunk),) for chunk in chunks[~alive]))
 
@@ -225,31 +219,45 @@ def _read_together(
 ) -> Iterator[tuple[list[str], PostingColumns]]:
     """The postings of all these segments, a limited number of terms at a time, with the chunks numbered together."""
     sizes = np.array([len(segment.chunks) for segment in segments], np.int64)
-    query = "SELECT term, ?, count, data FROM postings WHERE segment = ? ORDER BY term"
+    query = "SELECT first, ?, data FROM term_blocks WHERE segment = ? ORDER BY first"
     queries = [connection.execute(query, (at, segment.id)) for at, segment in enumerate(segments)]
-    rows: list[_Row] = []
-    total = 0
-    for _, group in groupby(merge(*queries), itemgetter(0)):
-        new = list(group)
-        size = sum(row[2] + _ROW_POSTINGS for row in new)
-        if rows and total + size > _MERGED_POSTINGS:
-            yield _join_rows(rows, sizes)
-            rows, total = [], 0
-        rows += new
+    blocks: list[_Block] = []
+    start, total = "", 0
+    for block in merge(*queries, key=itemgetter(0)):
+        layout = read_layout(block[2])
+        size = layout.postings + _TERM_POSTINGS * layout.terms
+        if not blocks:
+            start = block[0]
+        if block[0] > start and total + size > _MERGED_POSTINGS:
+            yield _join_blocks(blocks, sizes, start, block[0])
+            start, total = block[0], 0
+            blocks = [each for each in blocks if read_terms(each[2])[-1] >= start]
+        blocks.append(block)
         total += size
-    if rows:
-        yield _join_rows(rows, sizes)
+    if blocks:
+        yield _join_blocks(blocks, sizes, start, None)
 
 
-def _join_rows(rows: Sequence[_Row], sizes: Numbers) -> tuple[list[str], PostingColumns]:
-    """The terms and the postings in these rows, which are ordered by term. `sizes` has those of the segments."""
-    names, segments, counts, encoded = zip(*rows, strict=True)
-    is_long = sum(counts) > _LONG_ROW_POSTINGS * len(rows)
-    columns = decode_long_postings(encoded, counts) if is_long else decode_many_postings(encoded, counts)
-    segment, count = np.array(segments, np.int64), np.array(counts, np.int64)
-    highest = columns.numbers[columns.starts + count - 1]
+def _join_blocks(
+    blocks: Sequence[_Block], sizes: Numbers, start: str, end: str | None
+) -> tuple[list[str], PostingColumns]:
+    """The terms from `start` on and before `end` in these blocks, and their postings. `sizes` has those of the
+    segments."""
+    blocks = sorted(blocks, key=itemgetter(1, 0))
+    terms = [read_terms(data, first) for first, _, data in blocks]
+    segment = np.repeat([place for _, place, _ in blocks], [len(each) for each in terms])
+    names = [name for each in terms for name in each]
+    columns = decode_blocks([data for _, _, data in blocks])
+    counts = np.diff(columns.starts, append=len(columns.numbers))
+    highest = columns.numbers[columns.starts + counts - 1]
     if (highest >= sizes[segment]).any():
         raise DamagedIndexError("a term names a chunk that its segment does not have")
-    columns.numbers[:] += np.repeat((np.cumsum(sizes) - sizes)[segment], count)
-    firsts = [at for at, name in enumerate(names) if not at or name != names[at - 1]]
-    return [names[at] for at in firsts], columns._replace(starts=columns.starts[firsts])
+    chosen = [at for at, name in enumerate(names) if start <= name and (end is None or name < end)]
+    chosen.sort(key=names.__getitem__)
+    counts = counts[chosen]
+    starts = np.cumsum(counts) - counts
+    places = np.arange(int(counts.sum())) + np.repeat(columns.starts[chosen] - starts, counts)
+    numbers = columns.numbers[places] + np.repeat((np.cumsum(sizes) - sizes)[segment[chosen]], counts)
+    firsts = [at for at, name in enumerate(chosen) if not at or names[name] != names[chosen[at - 1]]]
+    joined = PostingColumns(starts[firsts], numbers, columns.body[places], columns.head[places])
+    return [names[chosen[at]] for at in firsts], joined

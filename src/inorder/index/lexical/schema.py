@@ -20,12 +20,12 @@ CREATE TABLE IF NOT EXISTS segments (
     body_lengths BLOB NOT NULL,
     head_lengths BLOB NOT NULL
 );
-CREATE TABLE IF NOT EXISTS postings (
+CREATE TABLE IF NOT EXISTS term_blocks (
+    id INTEGER PRIMARY KEY,
     segment INTEGER NOT NULL,
-    term TEXT NOT NULL,
-    count INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (segment, term)
-) WITHOUT ROWID;
+    first TEXT NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS term_blocks_by_first ON term_blocks (segment, first);
 CREATE TABLE IF NOT EXISTS dead (chunk INTEGER PRIMARY KEY);
 """

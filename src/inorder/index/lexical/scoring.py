@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .postings import Numbers, SegmentOffsets, read_alive, read_postings, read_segments
+from .blocks import Numbers
+from .postings import SegmentOffsets, find_terms, read_alive, read_postings, read_segments
 
 SATURATION = 1.2
 """k1 of BM25: how soon further occurrences of a term stop to count."""
@@ -88,18 +89,12 @@ class LexicalIndex:
 
     def has_any(self, group: TermGroup) -> bool:
         """Whether one of the forms was indexed."""
-        query = "SELECT 1 FROM segments CROSS JOIN postings ON segment = id WHERE term >= ? AND term <= ? LIMIT 1"
-        ends = ((form, f"{form}\U0010ffff" if group.is_prefix else form) for form in group.forms)
-        return any(self._connection.execute(query, each).fetchone() is not None for each in ends)
+        found = (read_postings(self._connection, form, is_prefix=group.is_prefix) for form in group.forms)
+        return any(True for each in found for _ in each)
 
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
         """Indexed terms that begin with `start` and have about the right length."""
-        rows = self._connection.execute(
-            "SELECT DISTINCT term FROM segments CROSS JOIN postings ON segment = id "
-            "WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
-            (start, f"{start}\U0010ffff", shortest, longest),
-        )
-        return {str(term) for (term,) in rows}
+        return {term for term in find_terms(self._connection, start) if shortest <= len(term) <= longest}
 
 
 def make_norms(lengths: Numbers, average: float) -> Scores:
