@@ -61,7 +61,7 @@ from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import find_module, identity, is_sparse_provider, policy
 from .providers.server.limits import ServerLimits
 from .shared.opening import OpenProviders
-from .worker import CORPUS, IMPORTS, STORED, work
+from .worker import CORPUS, IMPORTS, STORED, UPDATE_IMPORTS, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
@@ -131,6 +131,7 @@ def make(settings: EmbedSettings) -> Stage:
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
         imports=IMPORTS,
+        update_imports=UPDATE_IMPORTS,
         follow_imports=(STORED, *filter(None, map(find_module, providers.values()))),
         hooks=StageHooks(
             worker_setup=opened.open_in_worker,

@@ -222,7 +222,7 @@ class StageGroup:
         self._imports = BackgroundImports()
         self._has_few_items = False
 
-    def start_ahead(self, name: str) -> None:
+    def start_ahead(self, name: str, *, has_few_items: bool = False) -> None:
         """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need."""
         found = next((each for each in self._stages if each[0].name == name), None)
         if found is None or name in self._started or not _has_processes(found[1]):
@@ -232,6 +232,8 @@ class StageGroup:
         stage, options = found
         work, followers = self._make_work(stage, options), self.find_followers(name)
         imports = [*stage.imports, *self._list_follow_imports([each.work.stage for each in followers])]
+        if has_few_items and stage.update_imports is not None:
+            imports = [*stage.update_imports]
         function = LoadedAhead(VisitWork(work, followers) if followers else work, imports)
         from inorder.engines.process.engine import pickle_function
 
@@ -265,13 +267,13 @@ class StageGroup:
         self.prepared.add(prepared)
         if self._has_few_items:
             self._has_few_items = False
-            self._start_for(self._stages)
+            self._start_for(self._stages, has_few_items=True)
             self._imports.start([module for stage, _ in self._stages for module in stage.finish_imports])
 
-    def _start_for(self, stages: Sequence[tuple[Stage, StageOptions]]) -> None:
+    def _start_for(self, stages: Sequence[tuple[Stage, StageOptions]], *, has_few_items: bool = False) -> None:
         for stage, _ in stages:
             if stage.follow is not None and stage.imports:
-                self.start_ahead(stage.name)
+                self.start_ahead(stage.name, has_few_items=has_few_items)
 
     def find_followers(self, name: str) -> list[Follower]:
         """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run
