@@ -215,7 +215,7 @@ def test_vectors_that_have_not_changed_are_copied_few_at_a_time(
 
     def note(self: Any, rows: Any) -> Any:
         for found in read(self, rows):
-            copied.append(len(found[0]))
+            copied.append(len(found.chunks))
             yield found
 
     monkeypatch.setattr(vectors._OldMatrix, "read", note)
