@@ -120,7 +120,7 @@ def test_another_grammar_does_a_file_again(runs: StageRuns, monkeypatch: pytest.
     runs.index("a")
     runs.index("a")
     assert runs.done("index") == set()
-    monkeypatch.setattr(stage, "grammar_version", lambda language: "another")
+    monkeypatch.setattr("inorder.code.grammars.grammar_version", lambda language: "another")
     runs.index("a")
     assert runs.done("index") == {"a/one.py"}
 
