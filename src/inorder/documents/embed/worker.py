@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .groups import EmbeddedDocument
 
 CORPUS = "__corpus__"
-UPDATE_IMPORTS = ("inorder.documents.embed.corpus",)
+UPDATE_IMPORTS = ("inorder.documents.embed.corpus", "inorder.stage.store.compression")
 """What the statistics of the corpus need after few changes."""
 IMPORTS = (*UPDATE_IMPORTS, "inorder.documents.embed.storage", "inorder.documents.embed.term_statistics")
 """What they need if all documents are counted."""
