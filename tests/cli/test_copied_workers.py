@@ -24,7 +24,8 @@ initialize = WorkerProcess.__init__
 
 
 def note(process, function_pickle, *arguments):
-    made.append("copied" if function_pickle is None else "started")
+    kind = "copied" if function_pickle is None else "started"
+    made.append(f"{kind}-with-numpy" if "numpy" in sys.modules else kind)
     initialize(process, function_pickle, *arguments)
 
 
@@ -65,8 +66,28 @@ def test_a_later_run_has_copies_as_soon_as_it_finds_a_change(cli: CommandLine) -
     write(cli.folder / "docs", "First")
     assert run(cli) == ["copied", "started", "numpy"], "the one that counts the corpus is started later"
     write(cli.folder / "docs", "Second")
-    assert run(cli) == ["copied", "copied", "numpy"]
+    assert run(cli) == ["copied-with-numpy", "copied-with-numpy", "numpy"], "it is imported once"
     assert run(cli) in (["copied", "copied"], []), "files may be racy; NumPy is slow to import, and nothing needs it"
     assert [row["status"] for row in cli.rows("doctags")] == [*["success"] * 6, *["skip"] * 3]
     assert "Second" in cli.run("show", "docs/a.md").out
     assert cli.run("verify").code == 0
+
+
+@pytest.mark.parametrize("threads", ["2", "1"])
+def test_a_run_is_copied_whatever_the_number_of_threads_of_numpy(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    """A process with several threads cannot be copied, so NumPy is not imported before if it starts some."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+    write(cli.folder / "docs", "First")
+    run(cli)
+    write(cli.folder / "docs", "Second")
+    kind = "copied-with-numpy" if threads == "1" else "copied"
+    assert run(cli) == [kind, kind, "numpy"]
+
+
+def test_a_new_file_is_work_for_certain(cli: CommandLine) -> None:
+    write(cli.folder / "docs", "First")
+    run(cli)
+    (cli.folder / "docs" / "0.md").write_text("# New")
+    assert run(cli)[0] == "copied-with-numpy"

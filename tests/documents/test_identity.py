@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.code import grammars
 from inorder.documents.chunk.stage import ChunkSettings
 from inorder.documents.chunk.stage import make as make_chunk
 from inorder.documents.embed.stage import STATISTICS, EmbedSettings
@@ -193,9 +194,9 @@ def test_another_grammar_redoes_the_files_of_its_language_and_no_others(
     (source / "a.py").write_text("def lamp(): pass\n")
     (source / "b.js").write_text("function horn() {}\n")
     assert index(data, source).succeeded == 2
-    known = index_stage.grammar_version
+    known = grammars.grammar_version
     monkeypatch.setattr(
-        index_stage, "grammar_version", lambda language: f"{known(language)}{' newer' * (language == 'python')}"
+        grammars, "grammar_version", lambda language: f"{known(language)}{' newer' * (language == 'python')}"
     )
     assert index(data, source).succeeded == 1
     rows = [json.loads(line) for line in (data / "manifests" / "index.jsonl").read_text().splitlines()]

@@ -46,7 +46,7 @@ def read_all(data: Path) -> dict[str, object]:
         found[f"dense {vectors.doc_id}"] = dense.ids, dense.matrix.tolist(), dense.provider, dense.spec
     for terms in list_vectors(data, "lexical"):
         found[f"lexical {terms.doc_id}"] = [
-            (table.text, table.sizes, table.unpack_counts().tolist()) for table in load_stored_terms([terms.source])
+            (table.text, table.sizes, list(table.list_counts())) for table in load_stored_terms([terms.source])
         ]
     return found
 

@@ -120,7 +120,7 @@ def test_another_grammar_does_a_file_again(runs: StageRuns, monkeypatch: pytest.
     runs.index("a")
     runs.index("a")
     assert runs.done("index") == set()
-    monkeypatch.setattr(stage, "grammar_version", lambda language: "another")
+    monkeypatch.setattr("inorder.code.grammars.grammar_version", lambda language: "another")
     runs.index("a")
     assert runs.done("index") == {"a/one.py"}
 
@@ -215,7 +215,7 @@ def test_vectors_that_have_not_changed_are_copied_few_at_a_time(
 
     def note(self: Any, rows: Any) -> Any:
         for found in read(self, rows):
-            copied.append(len(found[0]))
+            copied.append(len(found.chunks))
             yield found
 
     monkeypatch.setattr(vectors._OldMatrix, "read", note)

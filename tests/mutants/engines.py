@@ -158,7 +158,7 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run does not copy its process",
         "stage/store/visits.py",
-        "        self._copy_once()\n",
+        "        self._copy_once(is_certain)\n",
         "",
         "tests/cli/test_copied_workers.py::test_the_first_run_starts_processes_and_the_next_one_has_copies",
     ),

@@ -15,8 +15,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of two providers of the same width share a matrix",
         "index/vectors.py",
-        "if rows.count and (matrix.shape[1], spec) != (width, provider):",
-        "if rows.count and matrix.shape[1] != width:",
+        "if rows.count and (found.width, found.provider) != (width, provider):",
+        "if rows.count and found.width != width:",
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
     ),
     Mutant(

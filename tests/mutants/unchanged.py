@@ -261,7 +261,7 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "terms of documents that have changed stay in the statistics of the corpus",
         "documents/embed/corpus.py",
-        "    terms.subtract(removed)\n",
+        "        terms.add(table, times=-1)\n",
         "",
         f"{_FEW}[written-change_one]",
     ),

@@ -18,6 +18,7 @@ from inorder.cli.stage_loader import StageJob, load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.errors import OperatorError
 from inorder.files.listing import share_listings
+from inorder.host.blas import limit_blas_threads
 from inorder.host.memory import release_after_work
 from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
@@ -70,6 +71,7 @@ def run_builtin(
     checked for all stages before the first one runs, the target is connected to once, and directories are listed once
     for all.
     """
+    limit_blas_threads()
     reader = SettingsReader(given)
     own = reader.for_stage(EXPORT).own_values(EXPORT) if EXPORT in stages else {}
     store = _find_store(own)

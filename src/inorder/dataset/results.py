@@ -115,11 +115,18 @@ def read_statistics(data: str) -> bytes | None:
         finally:
             store.close()
         if found is not None:
-            return found[1]
+            from inorder.documents.embed.storage import make_statistics_file  # with PyArrow, which is slow to import
+
+            loaded = LoadedResult(CORPUS, found[0].sha256, "", "", content=found[1])
+            return decode_result(loaded, make_statistics_file, _read_file)
     try:
-        return Path(f"{data}/{STATISTICS_PATH}").read_bytes()
+        return _read_file(f"{data}/{STATISTICS_PATH}")
     except FileNotFoundError:
         return None
+
+
+def _read_file(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
 def _load_file(doc_id: str, path: str) -> LoadedResult | None:

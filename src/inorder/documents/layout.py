@@ -175,25 +175,22 @@ def has_only_stored(data: str) -> bool:
     return not has_files and not any(store is not None and store.has_invalid_ids() for store in stores)
 
 
-def list_vector_hashes(data: str, families: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The item ids of the vectors that `list_current_vectors` lists, if they are in the store, and the hash of each."""
+def list_vector_hashes(data: str, families: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
+    """The item ids of the vectors that `list_current_vectors` lists, if they are in the store, and the hash of each, in
+    blocks."""
     chunks, vectors = open_store(data, CHUNK_RESULTS.stage), open_store(data, EMBED)
     if chunks is None or vectors is None:
         return
-    listed = [(f"{family}/", vectors.iterate_hashes(f"{family}/")) for family in families]
-    ahead = [next(found, _END) for _, found in listed]
-    for doc_id in chunks.iterate_ids():
-        for place, (prefix, found) in enumerate(listed):
-            item_id, following = prefix + doc_id, ahead[place]
-            while following[0] < item_id and following is not _END:
-                following = next(found, _END)
-            if following[0] == item_id:
-                yield following
-                following = next(found, _END)
-            ahead[place] = following
-
-
-_END = ("", "")
+    for doc_ids in chunks.iterate_ids():
+        columns = []
+        for family in families:
+            wanted = [f"{family}/{doc_id}" for doc_id in doc_ids]
+            found = vectors.list_hashes(wanted[0], wanted[-1])
+            if [item_id for item_id, _ in found] != wanted:  # some have no vectors, or no chunks any more
+                hashes = dict(found)
+                found = [(item_id, hashes.get(item_id, "")) for item_id in wanted]
+            columns.append(found)
+        yield [each for document in zip(*columns, strict=True) for each in document if each[1]]
 
 
 def list_chunked_with_vectors(data: str | os.PathLike[str], family: str) -> Iterator[tuple[Result, Result | None]]:

@@ -6,6 +6,8 @@ It is named after its content, and the database stores the name and the shape of
 import contextlib
 import os
 import sqlite3
+from collections import deque
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,6 +19,9 @@ from .schema import read_meta
 PREFIX, _SUFFIX = "index.vectors.", ".f32"
 _NUMBER_BYTES = 4
 _BLOCK_BYTES = 2**20
+_HASHED_BYTES = 2**19
+_BLOCKS_AHEAD = 2
+"""Blocks of a new file that may wait to be hashed, in memory."""
 
 
 def new_digest() -> blake2b:
@@ -77,7 +82,7 @@ class MatrixCheck:
 
 
 class MatrixWriter:
-    """Writes a new file."""
+    """Writes a new file. It is hashed by a thread of its own, which takes as long as everything else."""
 
     def __init__(self, path: str) -> None:
         self._filesystem = SystemFilesystem()
@@ -86,15 +91,25 @@ class MatrixWriter:
             self._filesystem.unlink(path)
         self._file = self._filesystem.open(path)
         self._digest = new_digest()
+        self._lane = Lane(LaneConfig(name="matrix-digest", max_concurrency=1))
+        self._hashing: deque[Ticket[None]] = deque()
+        """Blocks that may not be hashed yet."""
+        self._block: list[bytes] = []
+        self._size = 0
 
     def append(self, raw: bytes) -> None:
         """Write further rows."""
-        self._digest.update(raw)
         self._file.append(raw)
+        self._block.append(raw)
+        self._size += len(raw)
+        if self._size >= _HASHED_BYTES:
+            self._hash_block()
 
     def finish(self, folder: str) -> str:
         """Make the file durable, and give it its name in a folder. Returns the name."""
+        self._hash_block()
         self._file.sync()
+        self._wait(0)
         name = make_name(self._digest)
         self._filesystem.rename(self._path, f"{folder}/{name}")
         self._filesystem.sync_directory(folder)
@@ -106,7 +121,21 @@ class MatrixWriter:
 
     def close(self) -> None:
         """Close the file. Idempotent."""
+        self._lane.close(drain=False)
         self._file.close()
+
+    def _hash_block(self) -> None:
+        self._wait(_BLOCKS_AHEAD)
+        self._hashing.append(self._lane.submit(self._update_digest, self._block))
+        self._block, self._size = [], 0
+
+    def _wait(self, left: int) -> None:
+        while len(self._hashing) > left:
+            self._hashing.popleft().result()
+
+    def _update_digest(self, block: Sequence[bytes]) -> None:
+        for raw in block:
+            self._digest.update(raw)
 
 
 def remove_old_matrices(data: str, kept: str) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from inorder.code.discovery import describe_names, discover
-from inorder.code.grammars import grammar_version
 from inorder.core.windows.id_set import IdSet
 from inorder.documents.copies import list_present_copies
 from inorder.documents.cost import count_chunks, estimate_code_chunks
@@ -300,6 +299,8 @@ def follow_document(doc_id: str, results: Mapping[str, StoredInput]) -> list[Wor
 
 def _hash_language(language: str) -> str:
     """A hash of everything that the rows of a source file depend on, except the file."""
+    from inorder.code.grammars import grammar_version  # which documents do not need
+
     return hash_strings(NAME, SCHEMA_VERSION, grammar_version(language))
 
 

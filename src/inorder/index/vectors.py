@@ -11,7 +11,7 @@ import sqlite3
 import weakref
 from collections.abc import Generator, Iterator
 from functools import cached_property
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,18 +43,29 @@ def write_matrix(connection: sqlite3.Connection, data: str, check: MatrixCheck) 
     rows = _RowList(connection)
     width, provider = 0, ""
     with contextlib.closing(MatrixWriter(f"{data}/{PREFIX}new")) as writer:
-        for matrix, chunks, spec in _read_documents(connection, data, old):
-            if rows.count and (matrix.shape[1], spec) != (width, provider):
+        for found in _read_documents(connection, data, old):
+            if rows.count and (found.width, found.provider) != (width, provider):
                 continue  # made by another provider, and not yet replaced
-            width, provider = matrix.shape[1], spec
-            writer.append(np.ascontiguousarray(matrix, dtype="<f4").tobytes())
-            rows.add(chunks)
+            width, provider = found.width, found.provider
+            writer.append(found.raw)
+            rows.add(found.chunks)
         rows.finish()
         name = writer.finish(data) if rows.count else ""
         if not rows.count:
             writer.discard()
     for setting, value in zip(_SETTINGS, (name, width, rows.count, provider), strict=True):
         write_meta(connection, setting, str(value))
+
+
+class _MatrixRows(NamedTuple):
+    """Vectors that follow each other."""
+
+    raw: bytes
+    """As 32-bit floats in little-endian order."""
+    width: int
+    chunks: npt.NDArray[np.int64]
+    """The chunk of each."""
+    provider: str
 
 
 class _RowList:
@@ -131,15 +142,15 @@ class _OldMatrix:
         rows = self._by_chunk[np.minimum(at, len(self._by_chunk) - 1)]
         return np.where(self._chunks[rows] == known, rows, -1).astype(np.int64)
 
-    def read(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
-        """Yield the vectors, the chunks and the provider of rows, in blocks of rows that follow each other. They are
-        read, not mapped: a process is charged for the pages of a file that it has mapped."""
+    def read(self, rows: npt.NDArray[np.int64]) -> Iterator[_MatrixRows]:
+        """Yield these rows in blocks. They are read, not mapped: a process is charged for the pages of a file that it
+        has mapped."""
         width = self._file.shape[1]
         for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1) if len(rows) else ():
             for start in range(0, len(run), _COPIED_ROWS):
                 block = run[start : start + _COPIED_ROWS]
                 raw = os.pread(self._opened.fileno(), 4 * width * len(block), 4 * width * int(block[0]))
-                yield np.frombuffer(raw, "<f4").reshape(len(block), width), self._chunks[block], self._provider
+                yield _MatrixRows(raw, width, self._chunks[block], self._provider)
 
     @cached_property
     def _opened(self) -> IO[bytes]:
@@ -181,10 +192,8 @@ def _read_item_id(connection: sqlite3.Connection, file: int) -> str:
     return str(item_id)
 
 
-def _read_documents(
-    connection: sqlite3.Connection, data: str, old: _OldMatrix
-) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
-    """The vectors, the chunks and the provider of all documents that have vectors, in the order of their item ids."""
+def _read_documents(connection: sqlite3.Connection, data: str, old: _OldMatrix) -> Iterator[_MatrixRows]:
+    """The vectors of all documents that have vectors, in the order of their item ids."""
     for block in _read_chunks(connection):
         rows = old.find_rows(block.chunks)
         before = 0
@@ -199,10 +208,8 @@ def _keep_known(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return rows[rows >= 0]
 
 
-def _read_new(
-    connection: sqlite3.Connection, data: str, file: int
-) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
-    """The vectors, the chunks and the provider of a document that the old matrix does not have, if it has vectors."""
+def _read_new(connection: sqlite3.Connection, data: str, file: int) -> Iterator[_MatrixRows]:
+    """The vectors of a document that the old matrix does not have, if it has vectors."""
     found = find_vectors(data, "dense", _read_item_id(connection, file))
     if found is None:
         return
@@ -212,7 +219,8 @@ def _read_new(
     ids, matrix, _, spec = load_dense(found.source)
     kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
     if kept:
-        yield matrix[kept], np.array([row_of[ids[at]] for at in kept], np.int64), spec
+        raw = np.ascontiguousarray(matrix[kept], "<f4").tobytes()
+        yield _MatrixRows(raw, matrix.shape[1], np.array([row_of[ids[at]] for at in kept], np.int64), spec)
 
 
 def read_matrix_chunks(

@@ -10,6 +10,8 @@ from inorder.stage.store.texts import StoredText, TextPacker, TextReader
 from .calls import insert_calls, pack_calls, read_calls
 from .rows import DOCUMENT, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
+_HASHED_ROWS = 1024
+"""Files that are hashed at once."""
 _OWNED_TABLES = ("chunks", "symbols", "imports", "calls", "callees")
 
 
@@ -164,6 +166,8 @@ def read_file(
 def content_hash(connection: sqlite3.Connection) -> str:
     """A hash over all files. It is the same for the same files, in whatever order they were added."""
     result = sha256()
-    for item_id, digest in connection.execute("SELECT item_id, digest FROM files ORDER BY item_id"):
-        result.update(f"{item_id}\0{digest}\n".encode("utf-8", "surrogatepass"))
+    files = connection.execute("SELECT item_id, digest FROM files ORDER BY item_id")
+    while rows := files.fetchmany(_HASHED_ROWS):
+        text = "".join([f"{item_id}\0{digest}\n" for item_id, digest in rows])
+        result.update(text.encode("utf-8", "surrogatepass"))
     return result.hexdigest()

@@ -362,6 +362,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     imports: tuple[str, ...] = ()
     """Modules that the worker imports with its first items. In a run of several stages, a worker process that is
     started before they are known imports these."""
+    update_imports: tuple[str, ...] | None = None
+    """All that such a process imports if few items of the run have changed, and workers of an earlier stage go on with
+    them; None: the same as otherwise."""
     follow_imports: tuple[str, ...] = ()
     """The same for items that a worker of an earlier stage goes on with: its process imports these."""
     finish_imports: tuple[str, ...] = ()

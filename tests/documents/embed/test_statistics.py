@@ -1,15 +1,29 @@
 """The statistics of the terms of a corpus, and their table."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inorder.documents.embed import term_statistics
-from inorder.documents.embed.storage import make_statistics, write_statistics
+from inorder.documents.embed.corpus_statistics import (
+    PackedStatistics,
+    TermChange,
+    change_statistics,
+    decode_statistics,
+    encode_statistics,
+)
+from inorder.documents.embed.storage import (
+    make_statistics_file,
+    make_statistics_table,
+    pack_counted,
+    read_statistics_file,
+)
 from inorder.documents.embed.stored import make_stored_terms, pack_lexical, unpack_lexical
 from inorder.documents.embed.term_statistics import TermStatistics
 
@@ -37,7 +51,8 @@ def test_the_table_is_the_one_that_pyarrow_makes_of_lists(
         if number % settled == 0:
             statistics.settle()
     counted = statistics.finish()
-    made = make_statistics(7, statistics.length, counted)
+    packed = pack_counted(7, counted)
+    made = make_statistics_table(packed)
     found = [chunk for chunks in documents * 5 for chunk in chunks]
     terms = sorted({term for chunk in found for term in chunk})
     columns = {
@@ -48,8 +63,7 @@ def test_the_table_is_the_one_that_pyarrow_makes_of_lists(
     expected = pa.table(columns, schema=made.schema)
     made.validate(full=True)
     assert made == expected
-    assert write_statistics(made) == write_statistics(expected)
-    assert statistics.length == sum(columns["count"])
+    assert (packed.chunks, packed.length, packed.terms) == (7, sum(columns["count"]), len(terms))
 
 
 def test_the_sums_in_memory_grow_with_the_vocabulary_and_not_with_the_documents(
@@ -65,8 +79,7 @@ def test_the_sums_in_memory_grow_with_the_vocabulary_and_not_with_the_documents(
         held.append(statistics.count_held())
     assert 50 < max(held) <= 50 + 100 + 20
     counted = statistics.finish()
-    assert counted.num_rows == 50
-    assert statistics.length == 4000
+    assert (counted.num_rows, pack_counted(1, counted).length) == (50, 4000)
 
 
 @pytest.mark.parametrize("chunks", DOCUMENTS[:2])
@@ -74,27 +87,94 @@ def test_stored_terms_are_those_that_were_counted(chunks: list[dict[str, int]]) 
     assert unpack_lexical(pack_lexical(IDS, chunks)) == (IDS, chunks)
 
 
+TERMS = ["ash", "elm", "oak", "zwei", "äpfel", "櫟"]
+
+
+def count_documents(*documents: list[dict[str, int]]) -> PackedStatistics:
+    statistics = TermStatistics()
+    for chunks in documents:
+        statistics.add(make_stored_terms(b"", chunks))
+    return pack_counted(sum(map(len, documents)), statistics.finish())
+
+
+def change_documents(
+    known: PackedStatistics, chunks: int, added: list[list[dict[str, int]]], removed: list[list[dict[str, int]]]
+) -> PackedStatistics | None:
+    change = TermChange()
+    for times, documents in ((1, added), (-1, removed)):
+        for terms in documents:
+            change.add(make_stored_terms(b"", terms), times=times)
+    return change_statistics(known, chunks, change)
+
+
+def make_document(source: random.Random) -> list[dict[str, int]]:
+    """Up to three chunks. A frequency takes one byte, four, or, added up, more than four."""
+    sizes = (3, 300, 2**31)
+    return [
+        {term: source.randint(1, source.choice(sizes)) for term in sorted(source.sample(TERMS, source.randint(0, 6)))}
+        for _ in range(source.randint(0, 3))
+    ]
+
+
+@pytest.mark.req("RUN-16")
+@pytest.mark.parametrize("seed", range(40))
+def test_statistics_that_follow_a_change_are_those_of_all_documents(seed: int) -> None:
+    source = random.Random(seed)
+    kept, removed, added = ([make_document(source) for _ in range(source.randint(0, 4))] for _ in range(3))
+    known = decode_statistics(encode_statistics(count_documents(*kept, *removed)))
+    assert known is not None
+    expected = count_documents(*kept, *added)
+    assert change_documents(known, expected.chunks, added, removed) == expected
+    assert expected.length == sum(sum(chunk.values()) for document in (*kept, *added) for chunk in document)
+
+
+@pytest.mark.parametrize(
+    "removed", [{"elm": 1}, {"ash": 3}, {"ash": 1}], ids=["an unknown term", "too often", "no chunk left"]
+)
+def test_statistics_that_lack_what_is_removed_are_counted_again(removed: dict[str, int]) -> None:
+    assert change_documents(count_documents([{"ash": 2}]), 0, [], [[removed]]) is None
+
+
+@pytest.mark.req("RUN-16")
+@pytest.mark.parametrize("documents", [[], DOCUMENTS], ids=["none", "some"])
+def test_a_file_of_statistics_has_all_that_the_store_has(documents: list[list[dict[str, int]]]) -> None:
+    packed = count_documents(*documents)
+    content = make_statistics_file(encode_statistics(packed))
+    assert decode_statistics(content) is None
+    assert make_statistics_file(content) == content, "what an older version has stored"
+    assert read_statistics_file(content) == packed
+    footer = pq.read_schema(pa.BufferReader(content)).metadata
+    assert (int(footer[b"inorder.chunks"]), int(footer[b"inorder.length"])) == (packed.chunks, packed.length)
+
+
 @pytest.mark.process
 @pytest.mark.req("STL-1")
-def test_an_update_does_not_load_pandas_where_it_is_installed(tmp_path: Path) -> None:
-    """It takes half a second, which is more than everything else."""
+@pytest.mark.parametrize("is_parquet", [False, True], ids=["store", "older version"])
+def test_an_update_loads_no_library_of_tables(tmp_path: Path, *, is_parquet: bool) -> None:
+    """They take longer than everything else; Pandas half a second, where it is installed. What an older version has
+    stored is read with PyArrow."""
     (tmp_path / "pandas.py").write_text("__version__ = '2.2.0'\n")
+    content = encode_statistics(count_documents([{"ash": 1, "elm": 2}]))
+    (tmp_path / "stored").write_bytes(make_statistics_file(content) if is_parquet else content)
     program = (
-        "import io, sys\n"
-        "from inorder.documents.embed.storage import make_statistics, write_statistics\n"
-        "from inorder.documents.embed.stored import make_stored_terms\n"
-        "from inorder.documents.embed.term_statistics import TermStatistics\n"
-        "from inorder.documents.parquet import read_table\n"
-        "first, second, removed = TermStatistics(), TermStatistics(), TermStatistics()\n"
-        "first.add(make_stored_terms(b'', [{'ash': 1, 'elm': 2}]))\n"
-        "stored = write_statistics(make_statistics(1, 3, first.finish()))\n"
-        "second.start_from(read_table(io.BytesIO(stored)))\n"
-        "removed.add(make_stored_terms(b'', [{'ash': 1}]))\n"
-        "second.subtract(removed)\n"
-        "print(second.finish().to_pydict(), 'pandas' in sys.modules)\n"
+        "import sys\n"
+        "from inorder.documents.embed.corpus import load_statistics\n"
+        "from inorder.documents.embed.corpus_statistics import TermChange, change_statistics\n"
+        "from inorder.documents.embed.stored_terms import StoredTerms\n"
+        "change = TermChange()\n"
+        "change.add(StoredTerms(b'', 'ash', [1], bytes([1])), times=-1)\n"
+        "known = load_statistics(open(sys.argv[1], 'rb').read())\n"
+        "found = change_statistics(known, 1, change)\n"
+        "print(found.text, found.length, [name for name in ('numpy', 'pyarrow', 'pandas') if name in sys.modules])\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     finished = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env=environment
+        [sys.executable, "-c", program, str(tmp_path / "stored")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=environment,
     )
-    assert finished.stdout == "{'term': ['elm'], 'chunks': [1], 'count': [2]} False\n"
+    loaded = ["numpy", "pyarrow"] if is_parquet else []
+    assert finished.stdout == f"b'elm\\n' 2 {loaded}\n"

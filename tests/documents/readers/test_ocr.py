@@ -206,7 +206,7 @@ def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch
     monkeypatch.setattr(optional_deps, "find_spec", lambda module: module)
     found = [configurations(tmp_path, DoctagsSettings())]
     for number in ("1", "2"):
-        monkeypatch.setattr(registry, "version", lambda package, number=number: number)
+        monkeypatch.setattr(registry, "find_version", lambda package, number=number: number)
         registry.ocr_version.cache_clear()
         found.append(configurations(tmp_path, DoctagsSettings(ocr=True)))
     registry.ocr_version.cache_clear()

@@ -1,7 +1,5 @@
 """Versions of readers, which decide whether a document is read again."""
 
-from importlib.metadata import PackageNotFoundError
-
 import pytest
 
 from inorder.documents.readers import registry
@@ -13,13 +11,10 @@ def fresh_versions() -> None:
 
 
 def test_installing_an_unrelated_package_does_not_change_the_version_of_docx(monkeypatch: pytest.MonkeyPatch) -> None:
-    def version(package: str) -> str:
-        raise PackageNotFoundError(package)
-
-    monkeypatch.setattr(registry, "version", version)
+    monkeypatch.setattr(registry, "find_version", lambda package: "")
     before = registry.reader_version("docx")
     registry.reader_version.cache_clear()
-    monkeypatch.setattr(registry, "version", lambda package: "6.0.0")
+    monkeypatch.setattr(registry, "find_version", lambda package: "6.0.0")
     assert registry.reader_version("docx") == before
 
 
@@ -29,7 +24,7 @@ def test_another_release_of_its_package_changes_the_version_of_a_reader(
 ) -> None:
     found = set()
     for number in ("1.0", "2.0"):
-        monkeypatch.setattr(registry, "version", lambda package, number=number: number)
+        monkeypatch.setattr(registry, "find_version", lambda package, number=number: number)
         registry.reader_version.cache_clear()
         found.add(registry.reader_version(kind))
     assert len(found) == 2

@@ -23,12 +23,19 @@ PartCounter = Callable[[str, int, Sequence[int]], list[int]]
 SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words, as ranges for a character class of a regular expression."""
 _TABLE_SIZE = 1 << 16
-_WORD_CHARACTER = re.compile(rf"[^\W_{SPACELESS}]")
 
 
 def _classify(character: str) -> str:
     """The class of a character: `a` for part of a word, `.` for a token by itself, or a space."""
-    return " " if character.isspace() else "a" if _WORD_CHARACTER.match(character) else "."
+    if character.isascii():
+        return " " if character.isspace() else "a" if character.isalnum() else "."
+    return " " if character.isspace() else "a" if _word_character().match(character) else "."
+
+
+@cache
+def _word_character() -> re.Pattern[str]:
+    """Compiled with the first text that is not ASCII: a run without changes has none."""
+    return re.compile(rf"[^\W_{SPACELESS}]")
 
 
 _ASCII_CLASSES = "".join(map(_classify, map(chr, range(128)))).encode().ljust(256)

@@ -9,17 +9,21 @@ The files of a folder are a batch, which has a digest of its own: if that is the
 file of the batch has changed. Of a batch with a change, the files are compared one by one.
 """
 
+import os
 import struct
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Set
+from contextlib import closing, suppress
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
 from inorder.documents.discovery import DocumentFile, FileBatch
+from inorder.errors import InorderError
 from inorder.stage.contracts import LastRun
-from inorder.stage.store.database import StoreReader
+from inorder.stage.fingerprints import hash_file
+from inorder.stage.store.database import StoreReader, store_path
 from inorder.stage.unchanged.receipt import hash_listing
 
 _DIGEST_BYTES = 8
@@ -133,6 +137,8 @@ class ListingComparison:
             record = ListingRecord(b"", [])
         self._last_hash = hash_listing(last)
         self.listing = FileListing()
+        self._first: DocumentFile | None = None
+        """The first unmatched file."""
         self._unmatched: list[tuple[int, DocumentFile]] = []
         self._dropped: list[range] = []
         self.is_exceeded = False
@@ -191,6 +197,17 @@ class ListingComparison:
         self._lost = 0
         return True
 
+    def has_other_content(self, data: str, stage: str) -> bool:
+        """Whether the first unmatched file is new for certain, or has another content than the stage has read. Its stat
+        may have changed without that. False also if it is not known."""
+        file, path = self._first, store_path(data, stage)
+        if file is None or file.problem or file.source is not None or not os.path.exists(path):
+            return False
+        with suppress(OSError, InorderError), closing(StoreReader(path)) as store:
+            known = store.get(file.item_id)
+            return known is None or known.input_sha256 != hash_file(file.path)
+        return False
+
     def finish(self) -> None:
         """Every file was added."""
         self._drop_until(len(self._last))
@@ -216,6 +233,7 @@ class ListingComparison:
 
     def _add_unmatched(self, file: DocumentFile) -> None:
         self._lost += 1
+        self._first = self._first or file
         if len(self._unmatched) == self._unmatched_max:
             self.is_exceeded = True
             self._unmatched.clear()

@@ -223,7 +223,7 @@ class _DocumentItems:
         compared = self._compared = ListingComparison(read_listing(self._data, STAGE_NAME))
         for found in self.list_files():
             if not compared.add(found):
-                announce_work(STAGE_NAME)
+                announce_work(STAGE_NAME, partial(compared.has_other_content, self._data, STAGE_NAME))
             self._sizes.add_files(found)
         compared.finish()
         listing = compared.listing

@@ -6,22 +6,21 @@ every family, how many documents have the same facts. It is a cache; without it,
 """
 
 import contextlib
-import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from inorder.documents.layout import EMBED, find_stored, get_vector_kind
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.stage.store.database import open_store
+from inorder.stage.store.reading import read_content
 
+from .corpus_statistics import PackedStatistics, TermChange, change_statistics, decode_statistics
 from .counting.messages import FamilyState
+from .stored_terms import unpack_stored_terms
 from .totals import DENSE_FACTS, FamilyTotals, add_dense_table
-
-if TYPE_CHECKING:
-    from .term_statistics import TermStatistics
 
 DOCUMENTS_MAX = 1000
 """If more documents have changed, all are read."""
@@ -70,13 +69,8 @@ def describe_change(data: str, families: Iterable[str], changed: Sequence[str], 
 
 def update_corpus(
     data: str, corpus_id: str, families: Sequence[str], change: bytes
-) -> "tuple[dict[str, FamilyTotals], TermStatistics] | None":
+) -> tuple[dict[str, FamilyTotals], PackedStatistics] | None:
     """The totals and the terms of all documents, from those of the last run; None: they are not known."""
-    from inorder.documents.parquet import read_table
-
-    from .stored import unpack_stored_terms
-    from .term_statistics import TermStatistics
-
     store = open_store(data, EMBED)
     last = None if store is None else store.read(corpus_id)
     state = _read_state(data)
@@ -84,30 +78,42 @@ def update_corpus(
         return None
     described = msgspec.msgpack.decode(change, type=CorpusChange)
     totals = unpack_totals({family: state.families[family] for family in families})
-    terms, removed = TermStatistics(), TermStatistics()
-    terms.start_from(read_table(io.BytesIO(last[1])))
+    terms = TermChange()
     for facts in described.dense:
         totals["dense"].add_file(facts["vectors"], facts["norms"], facts["dimensions"], facts["provider"], times=-1)
     for table in map(unpack_stored_terms, described.lexical):
         totals["lexical"].add_file(len(table.sizes), {}, times=-1)
         totals["lexical"].add_terms(table.sizes, times=-1)
-        removed.add(table)
-    terms.subtract(removed)
+        terms.add(table, times=-1)
     _add_new(data, totals, terms, described.doc_ids)
-    return totals, terms
+    statistics = change_statistics(load_statistics(last[1]), count_chunks(totals), terms)
+    return None if statistics is None else (totals, statistics)
 
 
-def _add_new(data: str, totals: Mapping[str, FamilyTotals], terms: "TermStatistics", doc_ids: Sequence[str]) -> None:
-    from .stored import load_stored_terms
+def count_chunks(totals: Mapping[str, FamilyTotals]) -> int:
+    """The number of chunks of all documents."""
+    return max(total.vectors for total in totals.values())
 
+
+def load_statistics(content: bytes) -> PackedStatistics:
+    """The statistics of the last run, which may be those of an older version."""
+    found = decode_statistics(content)
+    if found is not None:
+        return found
+    from .storage import read_statistics_file  # with PyArrow, which is slow to import
+
+    return read_statistics_file(content)
+
+
+def _add_new(data: str, totals: Mapping[str, FamilyTotals], terms: TermChange, doc_ids: Sequence[str]) -> None:
     for family, total in totals.items():
         found = find_stored(data, get_vector_kind(family), doc_ids)
         if family == "dense":
             for result in found.values():
                 add_dense_table(total, result)
             continue
-        for result in found.values():  # one by one: of a range, all documents between them would be read, too
-            [table] = load_stored_terms([result.source])
+        for result in found.values():
+            table = unpack_stored_terms(read_content(result.source))
             total.add_file(len(table.sizes), {})
             total.add_terms(table.sizes)
             terms.add(table)

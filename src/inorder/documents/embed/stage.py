@@ -61,7 +61,7 @@ from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import find_module, identity, is_sparse_provider, policy
 from .providers.server.limits import ServerLimits
 from .shared.opening import OpenProviders
-from .worker import CORPUS, IMPORTS, STORED, work
+from .worker import CORPUS, IMPORTS, STORED, UPDATE_IMPORTS, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
@@ -131,6 +131,7 @@ def make(settings: EmbedSettings) -> Stage:
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
         imports=IMPORTS,
+        update_imports=UPDATE_IMPORTS,
         follow_imports=(STORED, *filter(None, map(find_module, providers.values()))),
         hooks=StageHooks(
             worker_setup=opened.open_in_worker,
@@ -302,22 +303,24 @@ class EmbedItems:
         with vectors in each family."""
         digest = hashlib.blake2b(digest_size=16)
         documents = dict.fromkeys(self._cfg_hashes, 0)
-        identities = self._list_identities()
-        while block := list(islice(identities, _IDENTITIES)):
+        for block in self._list_identities():
             text = "".join([f"{item_id} {found}\0" for item_id, found in block])
             digest.update(text.encode("utf-8", "surrogatepass"))
-            for item_id, _ in block:
-                documents[item_id.partition("/")[0]] += 1
+            for family in documents:
+                documents[family] += sum([item_id.startswith(f"{family}/") for item_id, _ in block])
         families = ",".join(self._cfg_hashes)
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest()), documents
 
-    def _list_identities(self) -> Iterator[tuple[str, str]]:
-        """The item id of all vectors of the enabled families, each with what changes whenever they change."""
+    def _list_identities(self) -> Iterator[list[tuple[str, str]]]:
+        """The item id of all vectors of the enabled families, each with what changes whenever they change, in
+        blocks."""
         families = tuple(self._cfg_hashes)
         if self.is_stored and not is_predicting() and has_only_stored(self._data):
-            return list_vector_hashes(self._data, families)
+            yield from list_vector_hashes(self._data, families)
+            return
         tables = list_current_vectors(self._data, families)
-        return ((f"{family}/{table.doc_id}", _identify(table)) for family, table in tables)
+        while block := list(islice(tables, _IDENTITIES)):
+            yield [(f"{family}/{table.doc_id}", _identify(table)) for family, table in block]
 
 
 def _identify(table: Result) -> str:

@@ -5,17 +5,17 @@ PyArrow is imported for files only: it takes longer to load than many a run.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
 from inorder.stage.store.reading import is_stored, read_content, read_contents
 
 from .providers.base import Matrix, SparseVector
+from .stored_terms import StoredTerms, unpack_stored_terms
 
 _ID_BYTES = 16
 
@@ -35,23 +35,6 @@ class _Sparse(msgspec.Struct, array_like=True):
     counts: list[int]
     indices: bytes
     weights: bytes
-
-
-class StoredTerms(msgspec.Struct, array_like=True):
-    """The terms of all chunks of a document, one after the other."""
-
-    ids: bytes
-    text: str
-    """The terms, separated by line feeds, which no term has."""
-    sizes: list[int]
-    """The number of terms of each chunk."""
-    counts: bytes
-    """The frequency of each term in its chunk: one byte each, or four bytes each."""
-
-    def unpack_counts(self) -> "npt.NDArray[np.integer[Any]]":
-        """The frequencies."""
-        total = sum(self.sizes)
-        return np.frombuffer(self.counts, np.uint8 if len(self.counts) == total else "<u4")
 
 
 _BYTE_MAX = 255
@@ -77,7 +60,6 @@ class SparseSizes(NamedTuple):
 _PACK = msgspec.msgpack.Encoder()
 _UNPACK_DENSE = msgspec.msgpack.Decoder(_Dense)
 _UNPACK_SPARSE = msgspec.msgpack.Decoder(_Sparse)
-_UNPACK_LEXICAL = msgspec.msgpack.Decoder(StoredTerms)
 
 
 def pack_dense(ids: Sequence[str], vectors: Matrix, provider: str, spec: str) -> bytes:
@@ -141,16 +123,11 @@ def unpack_sparse_origin(content: bytes) -> tuple[str, int]:
 
 def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
     """The inverse of `pack_lexical`: the ids of the chunks, and their terms."""
-    found = _UNPACK_LEXICAL.decode(content)
-    terms, counts = found.text.split("\n"), found.unpack_counts().tolist()
+    found = unpack_stored_terms(content)
+    terms, counts = found.text.split("\n"), found.list_counts()
     ends = np.cumsum([0, *found.sizes]).tolist()
     chunks = [dict(zip(terms[start:end], counts[start:end], strict=True)) for start, end in pairwise(ends)]
     return _unpack_ids(found.ids), chunks
-
-
-def unpack_stored_terms(content: bytes) -> StoredTerms:
-    """The inverse of `pack_lexical`, as one table."""
-    return _UNPACK_LEXICAL.decode(content)
 
 
 def load_sparse_sizes(source: Input) -> SparseSizes:
@@ -171,13 +148,13 @@ def load_stored_terms(sources: Sequence[Input]) -> Iterator[StoredTerms]:
     """The terms of documents. Those of the store are read at once, with all between the first and the last one: they
     should follow each other, and not be too many."""
     if all(is_stored(source) for source in sources):
-        yield from map(_UNPACK_LEXICAL.decode, read_contents(sources))
+        yield from map(unpack_stored_terms, read_contents(sources))
         return
     from .storage import read_lexical
 
     for source in sources:
         if is_stored(source):
-            yield _UNPACK_LEXICAL.decode(read_content(source))
+            yield unpack_stored_terms(read_content(source))
         else:
             chunks = [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
             yield make_stored_terms(b"", chunks)

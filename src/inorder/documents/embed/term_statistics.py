@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from inorder.engines.base import count_cpus
 from inorder.lanes import Lane, LaneConfig, Ticket
 
-from .stored import StoredTerms
+from .stored_terms import StoredTerms
 
 _TERMS_PENDING = 50_000
 """Terms that are counted together."""
@@ -41,8 +41,6 @@ class TermStatistics:
     """Adds up the terms of documents: on threads of its own, while the caller reads the next ones."""
 
     def __init__(self) -> None:
-        self.length = 0
-        """Number of words, once it is finished."""
         self._texts: list[bytes] = []
         self._counts: list[Integers] = []
         self._pending = 0
@@ -58,21 +56,12 @@ class TermStatistics:
         """Add the terms of a document."""
         if not document.counts:
             return
-        counts = document.unpack_counts()
+        counts = np.frombuffer(document.counts, np.uint8 if document.has_narrow_counts else "<u4")
         self._texts.append(document.text.encode())
         self._counts.append(counts.astype(np.int64))
         self._pending += len(counts)
         if self._pending >= _TERMS_PENDING:
             self._count_pending()
-
-    def start_from(self, known: pa.Table) -> None:
-        """Begin with what `finish` has returned for other documents."""
-        self._parts.append(_read_sums(known))
-
-    def subtract(self, other: "TermStatistics") -> None:
-        """Remove the terms of documents that are in this one, too. The other one is finished."""
-        terms, sums = _read_sums(other.finish())
-        self._parts.append(_TermSums(terms, [-each for each in sums]))
 
     def settle(self) -> None:
         """Add up what was added so far, if that is much, so that less is left for `finish`."""
@@ -88,8 +77,7 @@ class TermStatistics:
         while self._counting:
             self._collect()
         self.close()
-        terms, sums = _drop_absent(*(_merge(self._parts) if len(self._parts) > 1 else self._parts[0]))
-        self.length = int(sums[1].sum())
+        terms, sums = _merge(self._parts) if len(self._parts) > 1 else self._parts[0]
         order = pc.sort_indices(terms)
         places = np.frombuffer(order.buffers()[1], "<u8", len(order))
         columns = [pc.take(terms, order), *(_make_integers(each[places]) for each in sums)]
@@ -121,24 +109,6 @@ class TermStatistics:
     def count_held(self) -> int:
         """The number of sums in memory."""
         return sum(len(part.terms) for part in self._parts)
-
-
-def _read_sums(table: pa.Table) -> _TermSums:
-    sums = [_view_integers(table[name].combine_chunks()) for name in ("chunks", "count")]
-    return _TermSums(table["term"].combine_chunks(), sums)
-
-
-def _view_integers(column: pa.Array) -> Integers:
-    """The values of a column without nulls. `Array.to_numpy` imports Pandas, too."""
-    return np.frombuffer(column.buffers()[1], "<i8", len(column), column.offset * 8) if len(column) else _NO_INTEGERS
-
-
-def _drop_absent(terms: pa.Array, sums: list[Integers]) -> _TermSums:
-    """Drop terms that no chunk has any more."""
-    places = np.flatnonzero(sums[0])
-    if len(places) == len(terms):
-        return _TermSums(terms, sums)
-    return _TermSums(pc.take(terms, _make_integers(places)), [each[places] for each in sums])
 
 
 def _count_terms(texts: Sequence[bytes], counts: Sequence[Integers]) -> _TermSums:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from .groups import EmbeddedDocument
 
 CORPUS = "__corpus__"
-IMPORTS = (
-    "inorder.documents.embed.corpus",
-    "inorder.documents.embed.storage",
-    "inorder.documents.embed.term_statistics",
-)
-"""What the statistics of the corpus need."""
+UPDATE_IMPORTS = ("inorder.documents.embed.corpus", "inorder.stage.store.compression")
+"""What the statistics of the corpus need after few changes."""
+IMPORTS = (*UPDATE_IMPORTS, "inorder.documents.embed.storage", "inorder.documents.embed.term_statistics")
+"""What they need if all documents are counted."""
 STORED = "inorder.documents.embed.stored"
 """What the vectors of a document need, besides their provider."""
+OPENER = "opener"
+"""The resource that opens the provider of a family with its first document."""
 OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
 COUNTS = "counts"
@@ -163,6 +163,8 @@ def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[flo
 
 
 def _get_provider(context: StageContext, family: str) -> Any:
+    if family not in context.resources and OPENER in context.resources:
+        context.resources[OPENER](family)
     provider = context.resources.get(family)
     if provider is None:
         reason = context.resources.get(OPEN_ERROR, "unknown reason")
@@ -172,14 +174,18 @@ def _get_provider(context: StageContext, family: str) -> Any:
 
 def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
     """Totals of every family, and the statistics of all terms."""
-    from .corpus import keep_state
+    from .corpus import count_chunks, keep_state
 
     data = os.fspath(context.data)
     found = _find_counted(item, context) or _count_all(data, item)
-    context.write_output("statistics", found.statistics)
     if context.is_stored:
+        context.write_output("statistics", found.statistics)
         keep_state(data, item.cfg_hash, found.totals)
-    chunks = max(total.vectors for total in found.totals.values())
+    else:
+        from .storage import make_statistics_file
+
+        context.write_output("statistics", make_statistics_file(found.statistics))
+    chunks = count_chunks(found.totals)
     return {
         "documents": max(total.documents for total in found.totals.values()),
         "chunks": chunks,
@@ -201,11 +207,11 @@ def _find_counted(item: WorkItem, context: StageContext) -> "CorpusSummary | Non
 
 def _count_all(data: str, item: WorkItem) -> "CorpusSummary":
     from .corpus import update_corpus
-    from .counting.counts import summarize_counts
+    from .counting.counts import summarize_counts, summarize_statistics
 
     families, change = item.meta["families"], item.meta.get("change")
     updated = None if change is None else update_corpus(data, item.item_id, families, change)
     if updated is not None:
-        return summarize_counts(*updated)
+        return summarize_statistics(*updated)
     counts = count_corpus(data, families)
     return summarize_counts(counts.totals, counts.terms)

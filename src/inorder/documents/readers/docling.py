@@ -6,7 +6,6 @@ document and its own DocTags; only the name of the file is changed.
 """
 
 import json
-import logging
 from functools import lru_cache
 from importlib import import_module
 from io import BytesIO
@@ -80,6 +79,8 @@ def _load_converter() -> Any:
     formats = import_module("docling.datamodel.base_models").InputFormat
     options = import_module("docling.datamodel.backend_options")
     converters = import_module("docling.document_converter")
+    import logging
+
     logging.getLogger("docling").setLevel(logging.CRITICAL)  # errors are part of the result
     # By default docling takes text before the first heading for furniture, and it would not be searchable.
     html_options = converters.HTMLFormatOption(backend_options=options.HTMLBackendOptions(infer_furniture=False))

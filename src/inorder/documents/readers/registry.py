@@ -7,10 +7,10 @@ fingerprint: the same file may read differently with another release of a librar
 import importlib
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from inorder.documents.model import Document
 from inorder.files.optional_deps import require_packages
+from inorder.files.package_versions import find_version
 
 READERS: dict[str, tuple[str, str]] = {
     "pdf": ("inorder.documents.readers.pdf.reader", "pypdfium2"),
@@ -65,10 +65,7 @@ def reader_version(kind: str) -> str:
 
 
 def _package_version(package: str) -> str:
-    try:
-        return f"{package}/{version(package)}"
-    except PackageNotFoundError:
-        return f"{package}/missing"
+    return f"{package}/{find_version(package) or 'missing'}"
 
 
 def require_ocr() -> None:
@@ -84,7 +81,7 @@ def require_docling() -> None:
 @lru_cache
 def ocr_version() -> str:
     """Versions of the packages that recognize text."""
-    return " ".join(f"{package}/{version(package)}" for package in _OCR_PACKAGES.values())
+    return " ".join(map(_package_version, _OCR_PACKAGES.values()))
 
 
 @lru_cache
@@ -96,4 +93,4 @@ def image_version() -> str:
 @lru_cache
 def docling_version() -> str:
     """Versions of docling's converters and of its exports."""
-    return " ".join(f"{package}/{version(package)}" for package in ("docling-slim", "docling-core"))
+    return " ".join(map(_package_version, ("docling-slim", "docling-core")))

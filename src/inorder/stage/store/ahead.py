@@ -15,12 +15,15 @@ from typing import Any
 
 _SWITCH_S = 0.0005
 """How long an import may keep other threads from running. Results pass through several of them."""
-_start: ContextVar[Callable[[str], None] | None] = ContextVar("start", default=None)
+StartAhead = Callable[[str, Callable[[], bool]], None]
+"""Called with the name of a stage that announces work, and a function that tells whether it is certain: a file whose
+stat has changed may have the content that it had."""
+_start: ContextVar[StartAhead | None] = ContextVar("start", default=None)
 
 
 @contextmanager
-def expect_work(start: Callable[[str], None]) -> Iterator[None]:
-    """Call `start` with the name of each stage that announces work in this block."""
+def expect_work(start: StartAhead) -> Iterator[None]:
+    """Call `start` for each stage that announces work in this block."""
     token = _start.set(start)
     try:
         yield
@@ -28,11 +31,11 @@ def expect_work(start: Callable[[str], None]) -> Iterator[None]:
         _start.reset(token)
 
 
-def announce_work(stage: str) -> None:
-    """Announce that the workers of a stage will have something to do."""
+def announce_work(stage: str, is_certain: Callable[[], bool]) -> None:
+    """Announce that the workers of a stage will have something to do. `is_certain` may read a file to find out."""
     start = _start.get()
     if start is not None:
-        start(stage)
+        start(stage, is_certain)
 
 
 class LoadedAhead:
@@ -62,7 +65,7 @@ class BackgroundImports:
     def start(self, modules: Sequence[str]) -> None:
         """Import these modules, unless others were asked for before. Errors are left to the import that needs them."""
         if self._thread is None and modules:
-            self._thread = threading.Thread(target=_import_all, args=(modules,), name="inorder-imports", daemon=True)
+            self._thread = threading.Thread(target=import_all, args=(modules,), name="inorder-imports", daemon=True)
             self._thread.start()
 
     def join(self) -> None:
@@ -71,7 +74,8 @@ class BackgroundImports:
             self._thread.join()
 
 
-def _import_all(modules: Sequence[str]) -> None:
+def import_all(modules: Sequence[str]) -> None:
+    """Import modules, and let other threads run meanwhile. Errors are left to the import that needs them."""
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(min(interval_s, _SWITCH_S))
     try:

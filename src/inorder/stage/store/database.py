@@ -145,21 +145,18 @@ class StoreReader:
                 yield item
             low, comparison = rows[-1][0], ">"
 
-    def iterate_hashes(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield the id of every item, and the hash of its content, if the id begins with `prefix`, in the order of the
-        ids; without those that are not valid Unicode."""
-        columns = "item_id, CASE typeof(sha256) WHEN 'blob' THEN lower(hex(sha256)) ELSE sha256 END"
-        return self._iterate_columns(columns, prefix, f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}")
+    def list_hashes(self, first: str, last: str) -> list[tuple[str, str]]:
+        """The ids of all items from `first` to `last`, which are valid Unicode, in order, and the hash of each."""
+        query = "SELECT item_id, sha256 FROM items WHERE item_id BETWEEN ? AND ? ORDER BY item_id"
+        rows = self._fetch_all(query, first, last)
+        return [(item_id, sha256.hex() if type(sha256) is bytes else sha256) for item_id, sha256 in rows]
 
-    def iterate_ids(self) -> Iterator[str]:
-        """Yield the ids of all items in order, without those that are not valid Unicode."""
-        return (item_id for (item_id,) in self._iterate_columns("item_id", "", b""))  # bytes follow all text
-
-    def _iterate_columns(self, columns: str, low: str, high: str | bytes) -> Iterator[Any]:
-        """Yield columns, of which the id is the first, of the items with ids above `low` and below `high`."""
-        query = f"SELECT {columns} FROM items WHERE item_id > ? AND item_id < ? ORDER BY item_id LIMIT {_ROWS}"
-        while rows := self._fetch_all(query, low, high):
-            yield from rows
+    def iterate_ids(self) -> Iterator[list[str]]:
+        """Yield the ids of all items in order, in blocks, without those that are not valid Unicode."""
+        low: str = ""
+        query = f"SELECT item_id FROM items WHERE item_id > ? AND item_id < x'' ORDER BY item_id LIMIT {_ROWS}"
+        while rows := self._fetch_all(query, low):  # bytes follow all text
+            yield [item_id for (item_id,) in rows]
             low = rows[-1][0]
 
     def count_between(self, first: str, end: str) -> int:

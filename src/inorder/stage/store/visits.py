@@ -14,7 +14,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,7 @@ from inorder.engines.attempt import Skip
 from inorder.engines.base import count_cpus
 from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import OperatorError
+from inorder.host.blas import has_one_blas_thread
 from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
 from inorder.stage.data_layout import DataLayout
@@ -33,7 +34,7 @@ from inorder.stage.options import StageOptions
 from inorder.stage.staged_results import decode_result, encode_result
 from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
 
-from .ahead import BackgroundImports, LoadedAhead
+from .ahead import BackgroundImports, LoadedAhead, import_all
 from .codec import decompress
 from .inputs import StoredInput
 from .lookup import BlockLookup
@@ -231,30 +232,42 @@ class StageGroup:
             for _ in range(options.workers or count_cpus()):
                 self.idle.copy(_get_limits(options))
 
-    def start_ahead(self, name: str) -> None:
-        """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need."""
+    def start_ahead(self, name: str, is_certain: Callable[[], bool], *, has_few_items: bool = False) -> None:
+        """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need.
+        `is_certain` tells whether there will be items to process."""
         found = next((each for each in self._stages if each[0].name == name), None)
         if found is None or name in self._started or not _has_processes(found[1]):
             return
         self._started.add(name)
-        self._copy_once()
+        self._copy_once(is_certain)
         stage, options = found
         work, followers = self._make_work(stage, options), self.find_followers(name)
         imports = [*stage.imports, *self._list_follow_imports([each.work.stage for each in followers])]
+        if has_few_items and stage.update_imports is not None:
+            imports = [*stage.update_imports]
         function = LoadedAhead(VisitWork(work, followers) if followers else work, imports)
         from inorder.engines.process.engine import pickle_function
 
         with contextlib.suppress(OperatorError):  # the engine of the stage reports it
             self.idle.start(pickle_function(function), _get_limits(options))
 
-    def _copy_once(self) -> None:
+    def _copy_once(self, is_certain: Callable[[], bool]) -> None:
         """Copy this process for the stages that start one early, if they have run before: there may be little to do,
         and then the start of a process takes longer than that. This happens with the first change that is found, when
-        nothing is open that is written."""
+        nothing is open that is written. If there is work for certain, what the end of the run needs is imported before:
+        copies need most of it, too."""
         stages, self._uncopied = self._uncopied, ()
+        limits = []
         for stage, options in stages:
             if stage.imports and self._has_run(stage) and _has_processes(options):
-                self.idle.copy(_get_limits(options))
+                limits.append(_get_limits(options))
+        if limits and has_one_blas_thread() and is_certain():  # with more threads, there could be no copies
+            import_all(self._list_finish_imports())
+        for each in limits:
+            self.idle.copy(each)
+
+    def _list_finish_imports(self) -> list[str]:
+        return [module for stage, _ in self._stages for module in stage.finish_imports]
 
     def _has_run(self, stage: Stage) -> bool:
         return os.path.exists(DataLayout(os.fspath(self._data), stage.name).receipt)
@@ -276,13 +289,13 @@ class StageGroup:
         self.prepared.add(prepared)
         if self._has_few_items:
             self._has_few_items = False
-            self._start_for(self._stages)
-            self._imports.start([module for stage, _ in self._stages for module in stage.finish_imports])
+            self._start_for(self._stages, has_few_items=True)
+            self._imports.start(self._list_finish_imports())
 
-    def _start_for(self, stages: Sequence[tuple[Stage, StageOptions]]) -> None:
+    def _start_for(self, stages: Sequence[tuple[Stage, StageOptions]], *, has_few_items: bool = False) -> None:
         for stage, _ in stages:
             if stage.follow is not None and stage.imports:
-                self.start_ahead(stage.name)
+                self.start_ahead(stage.name, lambda: True, has_few_items=has_few_items)
 
     def find_followers(self, name: str) -> list[Follower]:
         """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run

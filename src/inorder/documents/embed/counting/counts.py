@@ -4,12 +4,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from inorder.documents.embed.corpus import count_chunks
+from inorder.documents.embed.corpus_statistics import PackedStatistics, encode_statistics
 from inorder.documents.embed.totals import FamilyTotals, add_dense_table, add_sparse_table
 from inorder.documents.layout import Result, list_current_vectors
 from inorder.stage.store.inputs import Input
 
 if TYPE_CHECKING:
-    from inorder.documents.embed.stored import StoredTerms
+    from inorder.documents.embed.stored_terms import StoredTerms
     from inorder.documents.embed.term_statistics import TermStatistics
 
 _BLOCK_DOCUMENTS = 128
@@ -17,7 +19,7 @@ _BLOCK_DOCUMENTS = 128
 
 
 class CorpusSummary(NamedTuple):
-    """The totals of every family, and the statistics of terms as a Parquet file."""
+    """The totals of every family, and the statistics of terms as the store keeps them."""
 
     totals: Mapping[str, FamilyTotals]
     statistics: bytes
@@ -77,9 +79,11 @@ def _add_stored_terms(counts: CorpusCounts, sources: Sequence[Input]) -> None:
 
 def summarize_counts(totals: Mapping[str, FamilyTotals], terms: "TermStatistics") -> CorpusSummary:
     """The summary of what was counted. Nothing can be added afterwards."""
-    from inorder.documents.embed.storage import make_statistics, write_statistics
+    from inorder.documents.embed.storage import pack_counted
 
-    counted = terms.finish()
-    chunks = max(total.vectors for total in totals.values())
-    statistics = write_statistics(make_statistics(chunks, terms.length, counted))
-    return CorpusSummary(totals, statistics, counted.num_rows, terms.length)
+    return summarize_statistics(totals, pack_counted(count_chunks(totals), terms.finish()))
+
+
+def summarize_statistics(totals: Mapping[str, FamilyTotals], statistics: PackedStatistics) -> CorpusSummary:
+    """The summary of these totals and statistics."""
+    return CorpusSummary(totals, encode_statistics(statistics), statistics.terms, statistics.length)

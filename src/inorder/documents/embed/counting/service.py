@@ -99,7 +99,7 @@ class CorpusFollower:
         rows = store.read_written(self._last, _ROWS, without_content="dense/")
         if not rows:
             return False
-        from inorder.documents.embed.stored import unpack_stored_terms
+        from inorder.documents.embed.stored_terms import unpack_stored_terms
         from inorder.documents.layout import make_vector_result
 
         from .counts import CorpusCounts

@@ -1,13 +1,13 @@
 """Identify a model by its files and its packages, without loading it."""
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 from functools import lru_cache
 from pathlib import Path
 
 from inorder.errors import OperatorError
+from inorder.files.package_versions import find_version
 from inorder.stage.file_stat import FileStat
 from inorder.stage.fingerprints import hash_file
 
@@ -17,14 +17,7 @@ _FILES_MAX = 1000
 
 def list_package_versions(*packages: str) -> str:
     """Each package with its version, or `missing`. A missing package is an error only when the provider is opened."""
-    return " ".join(f"{package}=={_get_version(package)}" for package in packages)
-
-
-def _get_version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "missing"
+    return " ".join(f"{package}=={find_version(package) or 'missing'}" for package in packages)
 
 
 def hash_folder(folder: str | Path) -> str:

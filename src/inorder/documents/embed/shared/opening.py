@@ -1,4 +1,5 @@
-"""Opens the providers of a stage where they belong: cheap ones in every worker, all others in a process of their own.
+"""Opens the providers of a stage where they belong: cheap ones in every worker that has documents to embed, all others
+in a process of their own.
 
 engine  policy      providers that need a GPU, a model or a server
 local   cpu, gpu    in the process of the providers, which all worker processes call
@@ -8,13 +9,14 @@ ray     any         in every worker, which has its own GPU
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from inorder.documents.embed.providers.registry import open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.documents.embed.worker import COUNTS, OPEN_ERROR
+from inorder.documents.embed.worker import COUNTS, OPEN_ERROR, OPENER
 from inorder.documents.layout import LayoutChoice, resolve_layout
 from inorder.engines.base import count_callers
 from inorder.errors import OperatorError
@@ -81,9 +83,11 @@ class OpenProviders:
             self._counts_address = self._counting.address
 
     def open_in_worker(self, context: StageContext) -> None:
-        """Called once in every worker process."""
+        """Called once in every worker process. Cheap providers are opened with the first document: the process that
+        computes the statistics of the corpus may have none."""
         shared = self.shared if self._address else ()
-        self._open({family: spec for family, spec in self._specs.items() if family not in shared}, context)
+        self._open([family for family in self.shared if family not in shared], context)
+        context.resources[OPENER] = partial(self._open_family, context)
         if shared:
             from .client import RemoteDense, RemoteSparse, ServiceConnection
 
@@ -116,15 +120,19 @@ class OpenProviders:
         while self._open_now:
             self._open_now.pop().close()
 
-    def _open(self, specs: Mapping[str, str], context: StageContext) -> None:
-        for family, spec in specs.items():
-            try:
-                provider = open_dense(spec, self._limits) if family == "dense" else open_sparse(spec)
-            except OperatorError as error:
-                context.resources[OPEN_ERROR] = str(error)
-                continue
-            context.resources[family] = provider
-            self._open_now.append(provider)
+    def _open(self, families: Iterable[str], context: StageContext) -> None:
+        for family in families:
+            self._open_family(context, family)
+
+    def _open_family(self, context: StageContext, family: str) -> None:
+        spec = self._specs[family]
+        try:
+            provider = open_dense(spec, self._limits) if family == "dense" else open_sparse(spec)
+        except OperatorError as error:
+            context.resources[OPEN_ERROR] = str(error)
+            return
+        context.resources[family] = provider
+        self._open_now.append(provider)
 
 
 def import_ahead(names: Sequence[str]) -> None:

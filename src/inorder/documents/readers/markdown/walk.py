@@ -9,7 +9,6 @@ from typing import Any
 
 from inorder.documents.model import Code
 from inorder.documents.readers.block_builder import BlockBuilder, OpenList
-from inorder.documents.readers.html.reader import read_page
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 
@@ -146,6 +145,8 @@ class MarkdownWalker:
         return text
 
     def _end_html(self) -> None:
+        from inorder.documents.readers.html.reader import read_page  # with its parser, which few documents need
+
         self.builder.add(read_page(self._take_text().encode(), self.warnings, keep_all=True)[0])
 
     def _begin_heading(self, about: dict[str, Any]) -> None:
