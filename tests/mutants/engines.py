@@ -156,11 +156,25 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "tests/engines/process/test_copies.py::test_a_copy_has_its_own_ends_of_pipes_only",
     ),
     Mutant(
+        "a first run does not copy its process",
+        "cli/builtin.py",
+        "    group.copy_workers()\n",
+        "",
+        "tests/cli/test_copied_workers.py::test_a_first_run_copies_its_process_for_each_worker",
+    ),
+    Mutant(
+        "a run without changes copies its process",
+        "stage/store/visits.py",
+        "if _has_processes(options) and not self._has_run(stage):",
+        "if _has_processes(options):",
+        "tests/cli/test_copied_workers.py::test_a_first_run_copies_its_process_for_each_worker",
+    ),
+    Mutant(
         "a run does not copy its process",
         "stage/store/visits.py",
         "        self._copy_once(is_certain)\n",
         "",
-        "tests/cli/test_copied_workers.py::test_the_first_run_starts_processes_and_the_next_one_has_copies",
+        "tests/cli/test_copied_workers.py::test_a_later_run_has_copies_as_soon_as_it_finds_a_change",
     ),
     Mutant(
         "a process keeps its limits for a stage with others",

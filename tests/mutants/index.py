@@ -244,7 +244,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "index/lexical/analysis.py",
         'stems if "".join(stems).isascii() else [*map(strip_marks, stems)]',
         "stems",
-        f"{_ANALYSIS}::test_words_that_are_new_to_the_table_have_the_terms_of_their_language[tr]",
+        f"{_ANALYSIS}::test_words_that_are_new_to_a_counter_have_the_terms_of_their_language[arrays-tr]",
     ),
     Mutant(
         "a file that calls a name in two ways is listed twice",
