@@ -141,10 +141,12 @@ def invoke(arguments: list[str]) -> int:
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        from importlib.util import find_spec
-
-        is_compiled = find_spec("inorder.index.lexical._counter") is not None
-        typer.echo(f"inorder {__version__}{'' if is_compiled else ' (built without a C compiler: indexing is slower)'}")
+        try:
+            importlib.import_module("inorder.index.lexical._counter")
+            note = ""
+        except ImportError:
+            note = " (without its compiled module: indexing is slower)"
+        typer.echo(f"inorder {__version__}{note}")
         raise typer.Exit
 
 
