@@ -11,7 +11,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-EXTENSIONS = {"inorder.index.lexical._counter": "src/inorder/index/lexical/_counter.c"}
+EXTENSIONS = {
+    "inorder.code._matches": "src/inorder/code/_matches.c",
+    "inorder.code._pieces": "src/inorder/code/_pieces.c",
+    "inorder.index.lexical._counter": "src/inorder/index/lexical/_counter.c",
+}
 
 
 class CompileHook(BuildHookInterface):

@@ -5,6 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,8 @@ from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 pytestmark = pytest.mark.req("CLI-1")
 
+SOURCE = Path(__file__).parents[2] / "src"
+EXTENSIONS = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("*.c")]
 PIPELINE = ["run", "watch", "doctags", "chunk", "embed", "index", "stage", "plan", "explain", "retry", "config"]
 SEARCH = ["search", "symbols", "graph", "mcp", "serve", "eval"]
 LOOKING = ["show", "export", "failures", "verify", "inspect", "report", "manifest", "journal"]
@@ -196,13 +199,15 @@ def test_a_worker_process_does_not_import_the_commands() -> None:
     assert loaded & HEAVY == set()
 
 
-def test_the_version_is_shown(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("missing", EXTENSIONS)
+def test_the_version_is_shown(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     from inorder import __version__
 
-    monkeypatch.setitem(sys.modules, "inorder.index.lexical._counter", ModuleType("_counter"))
+    for name in EXTENSIONS:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
     assert cli.run("--version").out == f"inorder {__version__}\n"
-    monkeypatch.setitem(sys.modules, "inorder.index.lexical._counter", None)  # cannot be imported
-    assert cli.run("--version").out == f"inorder {__version__} (without its compiled module: indexing is slower)\n"
+    monkeypatch.setitem(sys.modules, missing, None)  # cannot be imported
+    assert cli.run("--version").out == f"inorder {__version__} (without its compiled modules: indexing is slower)\n"
 
 
 @pytest.mark.req("CLI-3")

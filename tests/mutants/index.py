@@ -353,16 +353,16 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "small definitions are joined one line too far",
-        "code/pieces.py",
+        "code/python_pieces.py",
         "return last - first < lines_max and",
         "return last - first <= lines_max and",
         f"{_LIMITS}test_small_definitions_are_joined_up_to_60_lines",
     ),
     Mutant(
         "a class one line above the limit stays whole",
-        "code/pieces.py",
-        "return last - first >= whole_lines_max or",
-        "return last - first > whole_lines_max or",
+        "code/python_pieces.py",
+        "lines_max = self._limits.lines_max if is_function else self._limits.whole_lines_max",
+        "lines_max = self._limits.lines_max if is_function else self._limits.whole_lines_max + 1",
         f"{_LIMITS}test_a_class_of_20_lines_is_one_chunk_with_its_methods",
     ),
     Mutant(

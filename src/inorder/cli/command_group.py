@@ -21,6 +21,7 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+_COMPILED = ("inorder.code._matches", "inorder.code._pieces", "inorder.index.lexical._counter")
 _UsageError: Any = typer.BadParameter.__base__
 """The exception for a mistake on the command line. Typer does not export it."""
 
@@ -139,13 +140,17 @@ def invoke(arguments: list[str]) -> int:
     return code or 0
 
 
+def _can_import(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True
+
+
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        try:
-            importlib.import_module("inorder.index.lexical._counter")
-            note = ""
-        except ImportError:
-            note = " (without its compiled module: indexing is slower)"
+        note = "" if all(map(_can_import, _COMPILED)) else " (without its compiled modules: indexing is slower)"
         typer.echo(f"inorder {__version__}{note}")
         raise typer.Exit
 

@@ -18,41 +18,39 @@ A query may use these captures:
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from .grammars import Grammar
+from .matches import Match, Nodes, Span, sort_matches
 from .source import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Matches = list[tuple[int, "dict[str, list[Node]]"]]
-Span = tuple[int, int]
-"""Start and end byte."""
 _QUOTES = "\"'`<>"
 _ROLES = ("callee", "comment", "attached", "import", "doc")
 
 
-class Definition:
+class Definition(msgspec.Struct, eq=False, gc=False):
     """Something with a name, and the definition that encloses it."""
 
-    __slots__ = (
-        "body", "depth", "doc", "end", "has_chunk", "kind", "last_line", "leading_line", "line", "name", "owner",
-        "parent", "qualified_name", "start",
-    )  # fmt: skip
-
-    def __init__(self, kind: str, has_chunk: bool, span: Span, name: str, owner: str, body: int) -> None:
-        self.kind = kind
-        self.has_chunk = has_chunk
-        self.start, self.end = span
-        self.name = name
-        self.owner = owner
-        self.body = body
-        """Where its signature ends; -1 if unknown."""
-        self.parent: Definition | None = None
-        self.depth = 0
-        self.qualified_name = name
-        self.line = self.last_line = self.leading_line = 0
-        """Its first and last line, and the first line of the comments and decorators directly above it."""
-        self.doc = ""
+    kind: str
+    has_chunk: bool
+    start: int
+    end: int
+    name: str
+    owner: str
+    body: int
+    """Where its signature ends; -1 if unknown."""
+    parent: "Definition | None" = None
+    depth: int = 0
+    qualified_name: str = ""
+    line: int = 0
+    last_line: int = 0
+    leading_line: int = 0
+    """The first line of the comments and decorators directly above it, or its own."""
+    doc: str = ""
+    signature: str = ""
 
 
 class Captures(NamedTuple):
@@ -67,23 +65,15 @@ class Captures(NamedTuple):
     """Start of the statement, module, and imported names."""
 
 
-def collect_captures(matches: Matches, grammar: Grammar, source: Source) -> Captures:
+def collect_captures(matches: list[Match], grammar: Grammar, source: Source) -> Captures:
     """Sort the matches of a query by kind."""
+    calls, comments, attached, docs, rest = sort_matches(matches, grammar.roles, _find_role)
     roles = grammar.roles
     by_name: dict[int, tuple[int, Definition]] = {}
-    spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}, "doc": {}}
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
-    targets = {pattern: (role, spans.get(role)) for pattern, role in roles.items()}
-    for pattern, nodes in matches:
-        target = targets.get(pattern)
-        if target is None:
-            roles[pattern] = role = _find_role(nodes)
-            target = targets[pattern] = role, spans.get(role)
-        role, ends = target
-        if ends is not None:
-            node = nodes[role][0]
-            ends[node.start_byte] = node.end_byte
-        elif role == "import":
+    for pattern, nodes in rest:
+        role = roles[pattern]
+        if role == "import":
             _add_import(nodes, source, imports)
         elif "name" in nodes:
             name = nodes["name"][0].start_byte
@@ -92,22 +82,22 @@ def collect_captures(matches: Matches, grammar: Grammar, source: Source) -> Capt
                 by_name[name] = pattern, _build_definition(role, nodes, source)
     return Captures(
         sorted((each for _, each in by_name.values()), key=lambda each: (each.start, -each.end)),
-        sorted(spans["callee"].items()),
-        sorted(spans["comment"].items()),
-        sorted(spans["attached"].items()),
-        sorted(spans["doc"].items()),
+        calls,
+        comments,
+        attached,
+        docs,
         [(start, module, list(names)) for (start, _), (module, names) in sorted(imports.items())],
     )
 
 
-def _find_role(nodes: "dict[str, list[Node]]") -> str:
+def _find_role(nodes: Nodes) -> str:
     for name in nodes:
         if name in _ROLES or name.startswith(("definition.", "symbol.")):
             return name
     return "nothing"
 
 
-def _build_definition(role: str, nodes: "dict[str, list[Node]]", source: Source) -> Definition:
+def _build_definition(role: str, nodes: Nodes, source: Source) -> Definition:
     node = nodes[role][0]
     prefix, _, kind = role.partition(".")
     owner = nodes.get("owner")
@@ -116,16 +106,15 @@ def _build_definition(role: str, nodes: "dict[str, list[Node]]", source: Source)
     return Definition(
         kind,
         prefix == "definition",
-        (node.start_byte, node.end_byte),
+        node.start_byte,
+        node.end_byte,
         _get_text(nodes["name"][0], source),
         _get_text(owner[0], source) if owner else "",
         -1 if body is None else body.start_byte,
     )
 
 
-def _add_import(
-    nodes: "dict[str, list[Node]]", source: Source, imports: dict[Span, tuple[str, dict[str, None]]]
-) -> None:
+def _add_import(nodes: Nodes, source: Source, imports: dict[Span, tuple[str, dict[str, None]]]) -> None:
     if "source" not in nodes:
         return
     modules = nodes["source"]

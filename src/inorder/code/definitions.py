@@ -4,7 +4,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from .captures import Captures, Definition, Span
+from .captures import Captures, Definition
+from .matches import Span
 from .model import Symbol
 from .source import Source
 
@@ -131,16 +132,14 @@ def _extract_string_text(string: str) -> str:
     return "\n".join([line.strip() for line in text[:DOC_CHARACTERS_MAX].splitlines()]).strip()
 
 
-def build_signatures(captures: Captures, source: Source) -> list[str]:
-    """The signature of each definition: all that precedes its body, in one line, without comments."""
+def add_signatures(captures: Captures, source: Source) -> None:
+    """Set the signature of each definition: all that precedes its body, in one line, without comments."""
     comments = captures.comments
-    signatures = []
     at = 0
     for definition in captures.definitions:
         while at < len(comments) and comments[at][0] < definition.start:
             at += 1
-        signatures.append(_build_signature(definition, comments, at, source))
-    return signatures
+        definition.signature = _build_signature(definition, comments, at, source)
 
 
 def _build_signature(definition: Definition, comments: Sequence[Span], at: int, source: Source) -> str:
@@ -159,11 +158,20 @@ def _build_signature(definition: Definition, comments: Sequence[Span], at: int, 
     return " ".join(head.split())[:SIGNATURE_CHARACTERS_MAX].rstrip(" {:;,")
 
 
-def build_symbols(definitions: Sequence[Definition], signatures: Sequence[str]) -> tuple[Symbol, ...]:
+def build_symbols(definitions: Sequence[Definition]) -> tuple[Symbol, ...]:
     """A symbol for each definition, in the same order."""
     return tuple(
-        Symbol(
-            each.name, each.qualified_name, each.kind, each.line, each.last_line, each.start, each.end, each_signature
-        )
-        for each, each_signature in zip(definitions, signatures, strict=True)
+        [
+            Symbol(
+                each.name,
+                each.qualified_name,
+                each.kind,
+                each.line,
+                each.last_line,
+                each.start,
+                each.end,
+                each.signature,
+            )
+            for each in definitions
+        ]
     )

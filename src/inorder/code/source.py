@@ -6,10 +6,11 @@ order mark is not part of the text, but counts in offsets.
 
 import codecs
 from bisect import bisect_right
-from itertools import accumulate
 
 from inorder.errors import ReadError
 from inorder.files.encoding import decode
+
+from .matches import find_line_starts
 
 
 class Source:
@@ -21,7 +22,7 @@ class Source:
         is_plain = file.isascii() and b"\0" not in file
         self.data, self.encoding, self.note = (file, "utf-8", "") if is_plain else _read(file)
         self.text_start = len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
-        self.starts = _find_line_starts(self.data)
+        self.starts = find_line_starts(self.data)
         """The start of every line, and the end of the last one."""
         self.line_count = len(self.starts) - 1
         self.ascii_text = self.data.decode("ascii") if is_plain or self.data.isascii() else None
@@ -40,11 +41,6 @@ class Source:
     def bytes_of(self, first: int, last: int) -> int:
         """The size of these lines, first and last included."""
         return self.starts[last] - self.starts[first - 1]
-
-
-def _find_line_starts(data: bytes) -> list[int]:
-    """The start of every line, and the end of the last one."""
-    return list(accumulate(map(len, data.splitlines(True)), initial=0))
 
 
 def _read(file: bytes) -> tuple[bytes, str, str]:

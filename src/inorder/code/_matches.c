@@ -1,0 +1,430 @@
+/* Reads the matches of a query on the tree of a file: the compiled form of `sort_matches`, `locate_calls` and
+`find_line_starts`.
+
+A file of a thousand lines has some hundreds of matches, most of them calls and comments, of which only the place
+matters. Nodes are objects of the package tree-sitter, and are read by their attributes.
+
+The Python functions are the reference. A test compares both on the same files. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* ---- places in a file */
+
+typedef struct {
+    Py_ssize_t start, end;
+    Py_ssize_t order; /* of two spans with one start, the one that was found last counts */
+} Span;
+
+typedef struct {
+    Span *items;
+    Py_ssize_t count, capacity;
+    int is_sorted; /* and no start occurs twice */
+} Spans;
+
+static int append_span(Spans *spans, Py_ssize_t start, Py_ssize_t end)
+{
+    if (spans->count == spans->capacity) {
+        Py_ssize_t capacity = spans->capacity ? 2 * spans->capacity : 64;
+        Span *items = PyMem_Realloc(spans->items, (size_t)capacity * sizeof(Span));
+        if (items == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        spans->items = items;
+        spans->capacity = capacity;
+    }
+    if (spans->count && spans->items[spans->count - 1].start >= start)
+        spans->is_sorted = 0;
+    spans->items[spans->count] = (Span){start, end, spans->count};
+    spans->count++;
+    return 0;
+}
+
+static int compare_spans(const void *one, const void *other)
+{
+    const Span *a = one, *b = other;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static void sort_spans(Spans *spans)
+{
+    if (spans->is_sorted)
+        return;
+    qsort(spans->items, (size_t)spans->count, sizeof(Span), compare_spans);
+    Py_ssize_t kept = 0;
+    for (Py_ssize_t at = 0; at < spans->count; at++)
+        if (at + 1 == spans->count || spans->items[at + 1].start != spans->items[at].start)
+            spans->items[kept++] = spans->items[at];
+    spans->count = kept;
+}
+
+static PyObject *to_pair(Py_ssize_t one, Py_ssize_t other)
+{
+    PyObject *first = PyLong_FromSsize_t(one), *second = PyLong_FromSsize_t(other);
+    PyObject *pair = first && second ? PyTuple_New(2) : NULL;
+    if (pair == NULL) {
+        Py_XDECREF(first);
+        Py_XDECREF(second);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(pair, 0, first);
+    PyTuple_SET_ITEM(pair, 1, second);
+    return pair;
+}
+
+static PyObject *to_list(Spans *spans)
+{
+    sort_spans(spans);
+    PyObject *list = PyList_New(spans->count);
+    for (Py_ssize_t at = 0; list && at < spans->count; at++) {
+        PyObject *pair = to_pair(spans->items[at].start, spans->items[at].end);
+        if (pair == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, at, pair);
+    }
+    return list;
+}
+
+/* ---- matches */
+
+enum { CALLEE, COMMENT, ATTACHED, DOC, SPAN_ROLES, REST = SPAN_ROLES, UNKNOWN };
+static const char *const role_texts[SPAN_ROLES] = {"callee", "comment", "attached", "doc"};
+static PyObject *role_names[SPAN_ROLES];
+static PyObject *start_name, *end_name;
+
+#define PATTERNS_MAX 256
+
+static Py_ssize_t read_number(PyObject *object, PyObject *name)
+{
+    PyObject *found = PyObject_GetAttr(object, name);
+    if (found == NULL)
+        return -1;
+    Py_ssize_t number = PyLong_AsSsize_t(found);
+    Py_DECREF(found);
+    return number;
+}
+
+/* The role of a pattern by what `roles` says of it, which `find_role` finds out with the first match. */
+static int find_role(PyObject *pattern, PyObject *nodes, PyObject *roles, PyObject *find)
+{
+    PyObject *name = PyDict_GetItemWithError(roles, pattern);
+    if (name == NULL) {
+        if (PyErr_Occurred() || (name = PyObject_CallOneArg(find, nodes)) == NULL)
+            return -1;
+        int failed = PyDict_SetItem(roles, pattern, name);
+        Py_DECREF(name); /* `roles` has it */
+        if (failed)
+            return -1;
+    }
+    for (int role = 0; role < SPAN_ROLES; role++) {
+        int is_equal = PyObject_RichCompareBool(name, role_names[role], Py_EQ);
+        if (is_equal)
+            return is_equal < 0 ? -1 : role;
+    }
+    return REST;
+}
+
+static int append_node(Spans *spans, PyObject *nodes, PyObject *name)
+{
+    PyObject *list = PyDict_GetItemWithError(nodes, name);
+    if (list == NULL || !PyList_Check(list) || !PyList_GET_SIZE(list)) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_KeyError, "a match has no node %R", name);
+        return -1;
+    }
+    PyObject *node = PyList_GET_ITEM(list, 0);
+    Py_ssize_t start = read_number(node, start_name), end = start < 0 ? -1 : read_number(node, end_name);
+    return end < 0 ? -1 : append_span(spans, start, end);
+}
+
+static int sort_match(PyObject *match, Spans *spans, unsigned char *known, PyObject *roles, PyObject *find,
+                      PyObject *rest)
+{
+    if (!PyTuple_Check(match) || PyTuple_GET_SIZE(match) != 2 || !PyDict_Check(PyTuple_GET_ITEM(match, 1))) {
+        PyErr_SetString(PyExc_TypeError, "a match is a tuple of a pattern and its nodes");
+        return -1;
+    }
+    PyObject *pattern = PyTuple_GET_ITEM(match, 0), *nodes = PyTuple_GET_ITEM(match, 1);
+    Py_ssize_t number = PyLong_AsSsize_t(pattern);
+    if (number < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a pattern has a negative number");
+        return -1;
+    }
+    int role = number < PATTERNS_MAX ? known[number] : UNKNOWN;
+    if (role == UNKNOWN) {
+        role = find_role(pattern, nodes, roles, find);
+        if (role < 0)
+            return -1;
+        if (number < PATTERNS_MAX)
+            known[number] = (unsigned char)role;
+    }
+    return role == REST ? PyList_Append(rest, match) : append_node(&spans[role], nodes, role_names[role]);
+}
+
+PyDoc_STRVAR(sort_matches_doc, "sort_matches(matches, roles, find_role)\n--\n\n"
+                               "See `inorder.code.python_matches.sort_matches`.");
+
+static PyObject *sort_matches(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3 || !PyList_Check(arguments[0]) || !PyDict_Check(arguments[1])) {
+        PyErr_SetString(PyExc_TypeError, "sort_matches takes a list of matches, a dict of roles and a function");
+        return NULL;
+    }
+    Spans spans[SPAN_ROLES] = {0};
+    unsigned char known[PATTERNS_MAX];
+    memset(known, UNKNOWN, sizeof known);
+    PyObject *found = NULL, *rest = PyList_New(0);
+    if (rest == NULL)
+        return NULL;
+    for (int role = 0; role < SPAN_ROLES; role++)
+        spans[role].is_sorted = 1;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(arguments[0]); at++)
+        if (sort_match(PyList_GET_ITEM(arguments[0], at), spans, known, arguments[1], arguments[2], rest) < 0)
+            goto done;
+    found = PyTuple_New(SPAN_ROLES + 1);
+    for (int role = 0; found && role < SPAN_ROLES; role++) {
+        PyObject *list = to_list(&spans[role]);
+        if (list == NULL)
+            Py_CLEAR(found);
+        else
+            PyTuple_SET_ITEM(found, role, list);
+    }
+    if (found)
+        PyTuple_SET_ITEM(found, SPAN_ROLES, Py_NewRef(rest));
+done:
+    for (int role = 0; role < SPAN_ROLES; role++)
+        PyMem_Free(spans[role].items);
+    Py_DECREF(rest);
+    return found;
+}
+
+/* ---- calls */
+
+typedef struct {
+    Py_ssize_t start, end;
+    PyObject *name; /* borrowed */
+} Scope;
+
+/* Read the item of a list of ints; -1 with an error if there is none. */
+static Py_ssize_t read_item(PyObject *list, Py_ssize_t at)
+{
+    if (at < 0 || at >= PyList_GET_SIZE(list)) {
+        PyErr_SetString(PyExc_IndexError, "a call is not within the lines of its file");
+        return -1;
+    }
+    return PyLong_AsSsize_t(PyList_GET_ITEM(list, at));
+}
+
+static int read_pair(PyObject *pair, Py_ssize_t *one, Py_ssize_t *other)
+{
+    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) < 2) {
+        PyErr_SetString(PyExc_TypeError, "a span is a tuple of its start and its end");
+        return -1;
+    }
+    *one = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0));
+    *other = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1));
+    if (!PyErr_Occurred() && (*one < 0 || *other < *one))
+        PyErr_SetString(PyExc_ValueError, "a span ends before it starts");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static Scope *read_scopes(PyObject *list)
+{
+    Py_ssize_t count = PyList_GET_SIZE(list);
+    Scope *scopes = PyMem_Malloc((size_t)(count + 1) * sizeof(Scope));
+    if (scopes == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *scope = PyList_GET_ITEM(list, at);
+        if (read_pair(scope, &scopes[at].start, &scopes[at].end) < 0 || PyTuple_GET_SIZE(scope) != 3) {
+            PyMem_Free(scopes);
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "a scope has a start, an end and a name");
+            return NULL;
+        }
+        scopes[at].name = PyTuple_GET_ITEM(scope, 2);
+    }
+    scopes[count] = (Scope){PY_SSIZE_T_MAX, 0, NULL};
+    return scopes;
+}
+
+typedef struct {
+    PyObject *starts; /* of the lines, a list of ints */
+    const char *bytes;
+    Py_ssize_t size, text_start;
+    PyObject *make;
+} CalledFile;
+
+/* The number of characters between two places of a text in UTF-8. */
+static Py_ssize_t count_characters(const char *bytes, Py_ssize_t start, Py_ssize_t end)
+{
+    Py_ssize_t count = 0;
+    for (Py_ssize_t at = start; at < end; at++)
+        count += (bytes[at] & 0xC0) != 0x80;
+    return count;
+}
+
+static PyObject *make_call(const CalledFile *file, PyObject *caller, Span call, Py_ssize_t line)
+{
+    Py_ssize_t line_start = read_item(file->starts, line - 1);
+    if (line_start < 0)
+        return NULL;
+    if (call.end > file->size) {
+        PyErr_SetString(PyExc_IndexError, "a call is not within its file");
+        return NULL;
+    }
+    Py_ssize_t first = line_start < file->text_start ? file->text_start : line_start;
+    PyObject *callee = PyUnicode_DecodeUTF8(file->bytes + call.start, call.end - call.start, "replace");
+    PyObject *line_number = PyLong_FromSsize_t(line);
+    PyObject *column = PyLong_FromSsize_t(count_characters(file->bytes, first, call.start) + 1);
+    PyObject *made = NULL;
+    if (callee && line_number && column) {
+        PyObject *arguments[] = {caller, callee, line_number, column};
+        made = PyObject_Vectorcall(file->make, arguments, 4, NULL);
+    }
+    Py_XDECREF(callee);
+    Py_XDECREF(line_number);
+    Py_XDECREF(column);
+    return made;
+}
+
+/* Make the calls. `stack` has room for all scopes: those that enclose the current place. */
+static int fill_calls(PyObject *found, PyObject *calls, const Scope *scopes, const Scope **stack,
+                      const CalledFile *file)
+{
+    PyObject *nothing = PyUnicode_New(0, 0);
+    Py_ssize_t depth = 0, line = 1, next_start = read_item(file->starts, 1);
+    int failed = nothing == NULL || next_start < 0;
+    for (Py_ssize_t at = 0; !failed && at < PyTuple_GET_SIZE(found); at++) {
+        Span call = {0};
+        failed = read_pair(PyList_GET_ITEM(calls, at), &call.start, &call.end) < 0;
+        while (!failed && next_start <= call.start)
+            failed = (next_start = read_item(file->starts, ++line)) < 0;
+        if (failed)
+            break;
+        for (; scopes->start <= call.start; scopes++) {
+            while (depth && stack[depth - 1]->end <= scopes->start)
+                depth--;
+            stack[depth++] = scopes;
+        }
+        while (depth && stack[depth - 1]->end <= call.start)
+            depth--;
+        PyObject *made = make_call(file, depth ? stack[depth - 1]->name : nothing, call, line);
+        failed = made == NULL;
+        if (made)
+            PyTuple_SET_ITEM(found, at, made);
+    }
+    Py_XDECREF(nothing);
+    return failed ? -1 : 0;
+}
+
+PyDoc_STRVAR(locate_calls_doc, "locate_calls(calls, scopes, starts, data, text_start, make)\n--\n\n"
+                               "See `inorder.code.python_matches.locate_calls`.");
+
+static PyObject *locate_calls(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 6 || !PyList_Check(arguments[0]) || !PyList_Check(arguments[1]) || !PyList_Check(arguments[2])
+        || !PyBytes_Check(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "locate_calls takes calls, scopes, starts of lines, a text, its start and a type");
+        return NULL;
+    }
+    PyObject *calls = arguments[0];
+    CalledFile file = {arguments[2], PyBytes_AS_STRING(arguments[3]), PyBytes_GET_SIZE(arguments[3]),
+                       PyLong_AsSsize_t(arguments[4]), arguments[5]};
+    if (PyErr_Occurred())
+        return NULL;
+    if (!PyList_GET_SIZE(calls))
+        return PyTuple_New(0);
+    Scope *scopes = read_scopes(arguments[1]);
+    if (scopes == NULL)
+        return NULL;
+    const Scope **stack = PyMem_Malloc((size_t)(PyList_GET_SIZE(arguments[1]) + 1) * sizeof(Scope *));
+    PyObject *found = stack ? PyTuple_New(PyList_GET_SIZE(calls)) : PyErr_NoMemory();
+    if (found && fill_calls(found, calls, scopes, stack, &file) < 0)
+        Py_CLEAR(found);
+    PyMem_Free(stack);
+    PyMem_Free(scopes);
+    return found;
+}
+
+/* ---- lines */
+
+PyDoc_STRVAR(find_line_starts_doc, "find_line_starts(data)\n--\n\nSee `inorder.code.python_matches.find_line_starts`.");
+
+static PyObject *find_line_starts(PyObject *module, PyObject *data)
+{
+    (void)module;
+    if (!PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "find_line_starts takes bytes");
+        return NULL;
+    }
+    const char *bytes = PyBytes_AS_STRING(data);
+    Py_ssize_t size = PyBytes_GET_SIZE(data), count = 1, start = 0;
+    for (Py_ssize_t at = 0; at < size; at++)
+        count += bytes[at] == '\n' || (bytes[at] == '\r' && (at + 1 == size || bytes[at + 1] != '\n'));
+    int has_rest = size && bytes[size - 1] != '\n' && bytes[size - 1] != '\r';
+    PyObject *starts = PyList_New(count + has_rest);
+    for (Py_ssize_t line = 0, at = 0; starts && line < count + has_rest; line++) {
+        PyObject *number = PyLong_FromSsize_t(start);
+        if (number == NULL) {
+            Py_CLEAR(starts);
+            break;
+        }
+        PyList_SET_ITEM(starts, line, number);
+        while (at < size && bytes[at] != '\n' && bytes[at] != '\r')
+            at++;
+        if (at + 1 < size && bytes[at] == '\r' && bytes[at + 1] == '\n')
+            at++;
+        start = at < size ? ++at : size;
+    }
+    return starts;
+}
+
+/* ---- the module */
+
+static int execute(PyObject *module)
+{
+    (void)module;
+    for (int role = 0; role < SPAN_ROLES; role++)
+        if (!role_names[role] && (role_names[role] = PyUnicode_InternFromString(role_texts[role])) == NULL)
+            return -1;
+    if (!start_name)
+        start_name = PyUnicode_InternFromString("start_byte");
+    if (!end_name)
+        end_name = PyUnicode_InternFromString("end_byte");
+    return start_name && end_name ? 0 : -1;
+}
+
+static PyMethodDef functions[] = {
+    {"sort_matches", (PyCFunction)(void (*)(void))sort_matches, METH_FASTCALL, sort_matches_doc},
+    {"locate_calls", (PyCFunction)(void (*)(void))locate_calls, METH_FASTCALL, locate_calls_doc},
+    {"find_line_starts", find_line_starts, METH_O, find_line_starts_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_matches",
+    .m_doc = "Reads the matches of a query.",
+    .m_methods = functions,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__matches(void)
+{
+    return PyModuleDef_Init(&module);
+}

@@ -1,0 +1,14 @@
+from collections.abc import Callable
+
+from .captures import Definition
+from .python_pieces import LineGroup, LineLimits, LineRange, LongPiece
+
+def group_lines(
+    definitions: list[Definition],
+    starts: list[int],
+    data: bytes,
+    split: Callable[[list[LongPiece]], list[list[LineRange]]],
+    function_kinds: frozenset[str],
+    limits: LineLimits,
+    /,
+) -> list[LineGroup]: ...

@@ -1,0 +1,198 @@
+"""The compiled functions give the same results as those in Python, and refuse what they cannot read."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inorder.code.model import CallSite
+from inorder.code.parse import parse, parse_lines
+from inorder.code.python_matches import find_line_starts as find_line_starts_in_python
+from inorder.code.python_matches import locate_calls as locate_calls_in_python
+from inorder.code.python_matches import sort_matches as sort_matches_in_python
+from tests.code.compiled import COMPILED, use_python
+from tests.code.goldens import LANGUAGES, source_of
+from tests.code.test_any_text import damaged, texts
+
+try:
+    from inorder.code._matches import find_line_starts, locate_calls, sort_matches
+    from inorder.code._pieces import group_lines
+except ImportError:
+    pass
+
+pytestmark = COMPILED
+LIMITS = (120, 60, 20, 5, 6000)
+
+
+@pytest.fixture(autouse=True)
+def _functions() -> None:
+    """These tests choose the functions themselves."""
+
+
+def check_same(name: str, data: bytes) -> None:
+    compiled = parse(name, data), parse_lines(name, data, "why")
+    with use_python():
+        assert compiled == (parse(name, data), parse_lines(name, data, "why"))
+
+
+@pytest.mark.req("IDX-1")
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("times", [1, 20])
+def test_a_file_gives_the_same_in_python(language: str, times: int) -> None:
+    source = source_of(language)
+    check_same(source.name, source.read_bytes() * times)
+
+
+@pytest.mark.req("IDX-1")
+def test_a_file_with_a_byte_order_mark_and_other_scripts_gives_the_same_in_python() -> None:
+    data = "\ufeffé = größe('ä'); öffne(é).schließe()\r\ndef größe(x):\r    return ĳ(x, ß(x))\n".encode()
+    check_same("a.py", data)
+    assert [(call.callee, call.line, call.column) for call in parse("a.py", data).calls] == [
+        ("größe", 1, 5),
+        ("öffne", 1, 17),
+        ("schließe", 1, 26),
+        ("ĳ", 3, 12),
+        ("ß", 3, 17),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.req("IDX-1")
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(damaged())
+def test_a_damaged_file_gives_the_same_in_python(file: tuple[str, bytes]) -> None:
+    check_same(*file)
+
+
+@pytest.mark.req("IDX-1")
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([source_of(language).name for language in LANGUAGES]), texts)
+def test_any_text_gives_the_same_in_python(name: str, text: str) -> None:
+    check_same(name, text.encode())
+
+
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"\xc3\xa9"])).map(b"".join))
+def test_lines_start_at_the_same_places_in_python(data: bytes) -> None:
+    assert find_line_starts(data) == find_line_starts_in_python(data)
+
+
+def make_node(start: int, end: int) -> Any:
+    return SimpleNamespace(start_byte=start, end_byte=end)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["callee", "comment", "attached", "doc", "import"]))).map(
+        lambda found: [(place, role, 7 * number % 50) for number, (place, role) in enumerate(found)]
+    )
+)
+def test_matches_are_sorted_as_in_python(found: list[tuple[int, str, int]]) -> None:
+    numbers = {"callee": 0, "comment": 1, "attached": 300, "doc": 3, "import": 4}
+    matches = [(numbers[role], {role: [make_node(start, start + size)]}) for start, role, size in found]
+    compiled_roles: dict[int, str] = {}
+    python_roles: dict[int, str] = {}
+    compiled = sort_matches(matches, compiled_roles, lambda nodes: next(iter(nodes)))
+    assert compiled == sort_matches_in_python(matches, python_roles, lambda nodes: next(iter(nodes)))
+    assert compiled_roles == python_roles
+
+
+def test_calls_are_within_the_innermost_scope() -> None:
+    data = b"a(b(c()))\nd()\n"
+    scopes = [(0, 9, "outer"), (2, 8, "inner"), (10, 11, "other")]
+    calls = [(0, 1), (2, 3), (4, 5), (8, 9), (10, 11), (12, 13)]
+    arguments = (calls, scopes, [0, 10, 14], data, 0, CallSite)
+    assert locate_calls(*arguments) == locate_calls_in_python(*arguments)
+    assert [call.caller for call in locate_calls(*arguments)] == ["outer", "inner", "inner", "outer", "other", ""]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ((), {}, id),
+        ([()], {}, id),
+        ([(0, None)], {}, id),
+        ([("zero", {})], {}, id),
+        ([(-1, {})], {}, id),
+        ([(0, {})], {}, None),
+        ([(0, {})], {0: "callee"}, id),
+        ([(0, {"callee": []})], {0: "callee"}, id),
+        ([(0, {"callee": [None]})], {0: "callee"}, id),
+        ([(0, {"callee": [make_node(0, None)]})], {0: "callee"}, id),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_not_a_match_is_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, KeyError, AttributeError, OverflowError)):
+        sort_matches(*arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ((), [], [0, 1], b"a", 0, CallSite),
+        ([(0, 1)], [], [0], b"a", 0, CallSite),
+        ([(5, 6)], [], [0, 1], b"a", 0, CallSite),
+        ([(0, 9)], [], [0, 1], b"a", 0, CallSite),
+        ([(1, 0)], [], [0, 1], b"a", 0, CallSite),
+        ([(0,)], [], [0, 1], b"a", 0, CallSite),
+        ([(0, 1)], [(0, 1)], [0, 1], b"a", 0, CallSite),
+        ([(0, 1)], [None], [0, 1], b"a", 0, CallSite),
+        ([(0, 1)], [], [0, 1], b"a", None, CallSite),
+        ([(0, 1)], [], [0, 1], b"a", 0, None),
+    ],
+)
+def test_calls_that_are_not_in_the_file_are_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, IndexError)):
+        locate_calls(*arguments)
+
+
+def make_definition(**changed: Any) -> Any:
+    given = {"line": 1, "last_line": 1, "leading_line": 1, "has_chunk": True, "kind": "function"}
+    return SimpleNamespace(**(given | changed))
+
+
+def refuse(pieces: list[Any]) -> list[Any]:
+    raise AssertionError(pieces)
+
+
+@pytest.mark.parametrize(
+    ("definitions", "starts", "data"),
+    [
+        ((), [0, 1], b"a"),
+        ([], [0, 2], b"a"),
+        ([], [0, 1, 0], b"a"),
+        ([], [0, None], b"a"),
+        ([], [0, 1], "a"),
+        ([None], [0, 1], b"a"),
+        ([make_definition(line=0)], [0, 1], b"a"),
+        ([make_definition(last_line=2)], [0, 1], b"a"),
+        ([make_definition(leading_line=0)], [0, 1], b"a"),
+        ([make_definition(line=None)], [0, 1], b"a"),
+        ([make_definition(kind=[])], [0, 1], b"a"),
+    ],
+)
+def test_definitions_that_are_not_in_the_file_are_refused(definitions: Any, starts: Any, data: Any) -> None:
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        group_lines(definitions, starts, data, refuse, frozenset(["function"]), LIMITS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        None,
+        [],
+        [None],
+        [[(1, 50)]],
+        [[(1, 100)]] * 2,
+        [[(2, 100)]],
+        [[(1, 101)]],
+        [[(1, 50), (52, 100)]],
+        [[(1, None)]],
+    ],
+)
+def test_ranges_that_do_not_cover_a_long_piece_are_refused(ranges: Any) -> None:
+    starts = list(range(0, 202, 2))
+    with pytest.raises((TypeError, ValueError)):
+        group_lines([], starts, b"a\n" * 100, lambda pieces: ranges, frozenset(), LIMITS)  # type: ignore[arg-type]
