@@ -36,8 +36,10 @@ class RowWriter:
 
     def replace_file(self, connection: sqlite3.Connection, rows: FileRows) -> None:
         """Replace everything that the file owns."""
-        self.remove_file(connection, rows.item_id)
         file = _insert_file(connection, rows)
+        if file is None:
+            self.remove_file(connection, rows.item_id)
+            file = _insert_file(connection, rows) or 0
         first = self._next_chunk
         chunks = [
             _make_chunk_values(first + n, file, n, each, self._pack_text(connection, rows.kind, each.text))
@@ -97,10 +99,11 @@ class RowWriter:
         self._buffer = counted
 
 
-def _insert_file(connection: sqlite3.Connection, rows: FileRows) -> int:
+def _insert_file(connection: sqlite3.Connection, rows: FileRows) -> int | None:
+    """Insert the row of a file, and return its number; None: there is one already."""
     cursor = connection.execute(
         "INSERT INTO files (item_id, kind, path, language, lines, note, sha256, cfg_hash, digest) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (
             rows.item_id,
             rows.kind,
@@ -113,7 +116,7 @@ def _insert_file(connection: sqlite3.Connection, rows: FileRows) -> int:
             rows.digest or hash_rows(rows),
         ),
     )
-    return cursor.lastrowid or 0
+    return cursor.lastrowid if cursor.rowcount else None
 
 
 def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow, text: StoredText) -> tuple[object, ...]:
