@@ -68,18 +68,18 @@ class Captures(NamedTuple):
 def collect_captures(matches: list[Match], grammar: Grammar, source: Source) -> Captures:
     """Sort the matches of a query by kind."""
     calls, comments, attached, docs, rest = sort_matches(matches, grammar.roles, _find_role)
-    roles = grammar.roles
+    roles = {pattern: (role, *_split_role(role)) for pattern, role in grammar.roles.items()}
     by_name: dict[int, tuple[int, Definition]] = {}
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
     for pattern, nodes in rest:
         role = roles[pattern]
-        if role == "import":
+        if role[0] == "import":
             _add_import(nodes, source, imports)
-        elif "name" in nodes:
-            name = nodes["name"][0].start_byte
-            known = by_name.get(name)
+        elif (names := nodes.get("name")) is not None:
+            start = names[0].start_byte
+            known = by_name.get(start)
             if known is None or pattern < known[0]:
-                by_name[name] = pattern, _build_definition(role, nodes, source)
+                by_name[start] = pattern, _build_definition(role, nodes, source.text(start, names[0].end_byte), source)
     return Captures(
         sorted((each for _, each in by_name.values()), key=lambda each: (each.start, -each.end)),
         calls,
@@ -97,21 +97,20 @@ def _find_role(nodes: Nodes) -> str:
     return "nothing"
 
 
-def _build_definition(role: str, nodes: Nodes, source: Source) -> Definition:
-    node = nodes[role][0]
+def _split_role(role: str) -> tuple[str, bool]:
+    """The kind of the definitions of a role, and whether they have chunks."""
     prefix, _, kind = role.partition(".")
-    owner = nodes.get("owner")
-    bodies = nodes.get("body")
+    return kind, prefix == "definition"
+
+
+def _build_definition(role: tuple[str, str, bool], nodes: Nodes, name: str, source: Source) -> Definition:
+    capture, kind, has_chunk = role
+    node = nodes[capture][0]
+    owner, bodies = nodes.get("owner"), nodes.get("body")
     body = bodies[0] if bodies else node.child_by_field_name("body")
-    return Definition(
-        kind,
-        prefix == "definition",
-        node.start_byte,
-        node.end_byte,
-        _get_text(nodes["name"][0], source),
-        _get_text(owner[0], source) if owner else "",
-        -1 if body is None else body.start_byte,
-    )
+    body_start = -1 if body is None else body.start_byte
+    owner_name = _get_text(owner[0], source) if owner else ""
+    return Definition(kind, has_chunk, node.start_byte, node.end_byte, name, owner_name, body_start)
 
 
 def _add_import(nodes: Nodes, source: Source, imports: dict[Span, tuple[str, dict[str, None]]]) -> None:
