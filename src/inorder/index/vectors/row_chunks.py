@@ -65,6 +65,8 @@ def find_narrow_type(connection: sqlite3.Connection) -> type[np.int64 | np.int32
 def mark_dead(connection: sqlite3.Connection, files: Sequence[MatrixFile]) -> bool:
     """Mark the rows of removed chunks, and leave out files that have no others. Returns whether there were any. The
     table `dead` must have all chunks that were removed since the last time."""
+    if not files:
+        return False
     removed = np.fromiter(chain.from_iterable(connection.execute("SELECT chunk FROM dead ORDER BY chunk")), np.int64)
     if not len(removed):
         return False
