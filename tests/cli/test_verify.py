@@ -289,6 +289,8 @@ DAMAGES = [
     "DELETE FROM segments",
     "UPDATE vectors SET chunks = x'00'",
     "DELETE FROM vectors",
+    "DELETE FROM vector_files",
+    "UPDATE vector_files SET dead = 1",
 ]
 
 
@@ -331,6 +333,31 @@ def test_the_index_is_verified_too(indexed: CommandLine, damage: str, said: str)
     for line in ended.out.splitlines():
         assert line.startswith("altered     index.sqlite  index: ")
         assert line.endswith("; remove index.sqlite and run `inorder index` again")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE vectors SET chunks = x'6300000000000000'", "names chunks that do not exist"),
+        (
+            "INSERT INTO vector_files SELECT 7, name, count, 0, 1 FROM vector_files; INSERT INTO vectors "
+            "SELECT 7, chunks FROM vectors; UPDATE meta SET value = 2 WHERE name = 'vectors_count'",
+            "names a chunk twice",
+        ),
+        ("UPDATE vectors SET chunks = x'ffffffffffffffff'", "has 1 rows of removed chunks instead of 0"),
+    ],
+    ids=["unknown", "twice", "dead"],
+)
+def test_the_chunks_of_the_vectors_are_verified_too(
+    searchable: CommandLine, tmp_path: Path, damage: str, said: str
+) -> None:
+    shutil.copytree(searchable.data, tmp_path / "copy")
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy" / "index.sqlite", isolation_level=None)) as database:
+        database.executescript(damage)
+    ended = searchable.run_in_process("verify", "--data", str(tmp_path / "copy"))
+    assert ended.code == 6
+    assert f"the table `vectors` {said}; remove index.sqlite" in ended.out
 
 
 @pytest.mark.process

@@ -21,6 +21,7 @@ from inorder.stage.store.database import StoreReader, open_store
 from inorder.stage.unchanged import spliced_manifest
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
+from tests.index.published import read_connected
 
 pytestmark = pytest.mark.req("STL-1", "DAT-1")
 STAGES = ("doctags", "chunk", "embed", "index")
@@ -79,8 +80,7 @@ class Changes(StageRuns):
                 assert content is not None
                 found[f"{stage} {item.item_id}"] = item.input_sha256, item.cfg_hash, item.extras, content[1]
         with closing(sqlite3.connect(self.data / "index.sqlite")) as index:
-            query = "SELECT name, value FROM meta WHERE name IN ('content_hash', 'vectors_file', 'vectors_count')"
-            found["index"] = dict(index.execute(query).fetchall())
+            found["index"] = read_connected(index, self.data)
         return found
 
     def read_rows(self) -> dict[str, list[dict[str, Any]]]:

@@ -3,13 +3,15 @@
 import contextlib
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from inorder.errors import OperatorError
+from inorder.documents.embed import stored
+from inorder.errors import IntegrityError, OperatorError
 from inorder.index.calls import unpack_calls
 from inorder.index.connection import open_index
-from inorder.index.drafts.changes import create_changes
+from inorder.index.drafts.changes import are_changes, create_changes
 from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.hits import Filters
 from inorder.index.query import parse_query
@@ -20,7 +22,9 @@ from inorder.index.verify import find_problems
 from inorder.stage.store.texts import TextReader
 from tests.documents.stage_runs import StageRuns
 from tests.index.project import Project
+from tests.index.published import list_names
 from tests.index.test_draft import begun, built, content, success
+from tests.index.vectors.corpus import Corpus, Texts, make_corpus
 
 SCHEMA_V1 = Path(__file__).with_name("schema_v1.sql").read_text(encoding="utf-8")
 
@@ -226,3 +230,102 @@ def test_terms_of_version_4_are_found_after_its_conversion(older_terms: StageRun
 def test_a_search_in_an_index_of_version_4_says_what_to_do(older_terms: StageRuns) -> None:
     with pytest.raises(OperatorError, match="older version of inorder: run `inorder index`"):
         find(older_terms.data, "light")
+
+
+# ---- version 5, which had all vectors in one file
+
+
+def downgrade_vectors(data: Path) -> None:
+    """Turn a published index whose vectors are in one file into one of version 5."""
+    with contextlib.closing(sqlite3.connect(published_path(str(data)), isolation_level=None)) as connection:
+        names = list_names(connection)
+        assert len(names) <= 1
+        connection.execute("INSERT INTO meta VALUES ('vectors_file', ?)", ("".join(names),))
+        connection.executescript(
+            "ALTER TABLE vectors RENAME TO new; CREATE TABLE vectors (chunks BLOB NOT NULL); "
+            "INSERT INTO vectors SELECT chunks FROM new; DROP TABLE new; DROP TABLE vector_files; "
+            "DELETE FROM meta WHERE name = 'vectors_left_out'; PRAGMA user_version = 5;"
+        )
+        if not names:
+            connection.execute("INSERT INTO vectors VALUES (x'')")
+    open_index.cache_clear()
+
+
+@pytest.fixture
+def older_vectors(tmp_path: Path) -> Corpus:
+    """An index of version 5 with documents."""
+    corpus = make_corpus(tmp_path / "data")
+    downgrade_vectors(corpus.data)
+    return corpus
+
+
+@pytest.mark.req("IDX-3")
+@pytest.mark.parametrize("changes", [{}, {"03": ["lamp"], "04": None}], ids=["unchanged", "changed"])
+def test_vectors_of_version_5_are_found_before_its_conversion_and_copied_by_it(
+    older_vectors: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Texts]
+) -> None:
+    corpus = older_vectors
+    before = corpus.search("tide 7", "dense")
+    assert len(before) == 20
+    loaded: list[str] = []
+    load = stored.load_dense
+
+    def note(source: Any) -> Any:
+        loaded.append(Path(str(source)).stem)
+        return load(source)
+
+    monkeypatch.setattr(stored, "load_dense", note)
+    if changes:
+        corpus.change(changes)
+    else:
+        publish(str(corpus.data))
+    assert loaded == [name for name, texts in changes.items() if texts]
+    with corpus.open() as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        assert read_meta(connection, "vectors_file") == ""
+        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'vectors_5'").fetchall() == []
+    assert corpus.read() == corpus.build_fresh(tmp_path / "fresh").read()
+    if not changes:
+        assert corpus.search("tide 7", "dense") == before
+
+
+@pytest.mark.req("IDX-3")
+def test_a_draft_for_an_index_of_version_5_has_the_changes_only(older_vectors: Corpus) -> None:
+    """It is converted in the transaction that publishes them, and not copied."""
+    begun(older_vectors.data, [success(0, "src/new.py")]).close()
+    with contextlib.closing(sqlite3.connect(draft_path(str(older_vectors.data)))) as draft:
+        assert are_changes(draft)
+    publish(str(older_vectors.data))
+    assert "src/new.py" in find(older_vectors.data, "lamp")
+
+
+@pytest.mark.req("IDX-3", "IDX-5")
+@pytest.mark.parametrize("is_altered", [False, True], ids=["lost", "altered"])
+def test_vectors_of_version_5_that_are_not_as_they_were_written_are_read_from_the_documents(
+    older_vectors: Corpus, tmp_path: Path, is_altered: bool
+) -> None:
+    [file] = older_vectors.list_files()
+    data = bytearray(Path(file.path).read_bytes())
+    data[7] ^= 1
+    Path(file.path).unlink()
+    if is_altered:
+        Path(file.path).write_bytes(data)
+    else:
+        with pytest.raises(IntegrityError, match="is missing; run `inorder index` to write it again"):
+            older_vectors.search("tide", "dense")
+    publish(str(older_vectors.data))
+    assert older_vectors.read() == older_vectors.build_fresh(tmp_path / "fresh").read()
+
+
+@pytest.mark.req("IDX-3")
+def test_an_index_of_version_5_without_vectors_is_converted(tmp_path: Path) -> None:
+    built(tmp_path, [success(0, "src/old.py")])
+    before = content(tmp_path)
+    downgrade_vectors(tmp_path)
+    publish(str(tmp_path))
+    assert content(tmp_path) == before
+    built(tmp_path, [success(0, "src/new.py", "def fog_horn(): pass")])
+    assert find(tmp_path, "fog horn") == ["src/new.py"]
+    with contextlib.closing(sqlite3.connect(published_path(str(tmp_path)))) as connection:
+        assert list(find_problems(connection)) == []
+        assert list_names(connection) == []

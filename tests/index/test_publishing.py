@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from inorder.documents.embed import stored
 from inorder.index.connection import open_index
 from inorder.index.drafts.draft import IndexSink
 from inorder.index.stage import plan, sinks, stage
+from inorder.index.vectors.update import FILES_MAX
 from tests.index.documents import add_document
 from tests.index.project import Project
-from tests.index.published import read_whole_index
+from tests.index.published import list_names, read_whole_index
 from tests.index.test_draft import begun, built, success
 from tests.support.command_line import GUARD_S
 from tests.support.sqlite_calls import SqliteCalls
@@ -28,6 +30,8 @@ from tests.support.system_calls import SystemCalls
 FILES = {"lamp.py": "def light():\n    return wick()\n", "tide.txt": "High water at noon.\n", "horn.py": "x = 1\n"}
 DOCUMENTS = {"docs/a": ("the keeper of the lamp", "oil and wick"), "docs/b": ("fog and horn",)}
 COUNT = len(FILES) + len(DOCUMENTS)
+LONG = tuple(f"{number} tides" for number in range(24))
+"""The chunks of a document, beside which those of others are few."""
 
 
 @pytest.fixture
@@ -58,17 +62,15 @@ def build(
     return outcome
 
 
+def count_files(project: Project) -> int:
+    """How many files with vectors there are."""
+    return len(list(project.data.glob("index.vectors.*")))
+
+
 def made(data: Path) -> list[str]:
     """Every item that was ever processed, once for each time."""
     rows = map(json.loads, (data / "manifests" / "index.jsonl").read_text(encoding="utf-8").splitlines())
     return sorted(row["doc_id"] for row in rows if row["status"] == "success")
-
-
-def content(data: Path) -> str:
-    """The content hash of an index that is whole, with its vectors and nothing left beside it."""
-    content_hash, matrix = read_whole_index(data)
-    assert [path.name for path in data.glob("index.vectors.*")] == [matrix]
-    return content_hash
 
 
 class Snapshots:
@@ -120,23 +122,36 @@ def take_snapshots(project: Project, snapshots: Snapshots, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.req("IDX-2", "IDX-3", "JRN-7")
-@pytest.mark.parametrize("is_update", [False, True], ids=["first", "update"])
+@pytest.mark.parametrize("kind", ["first", "rewritten", "added", "merged"])
 def test_killed_at_any_step_of_publishing_the_next_run_repeats_nothing(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_update: bool
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    if is_update:
+    """The vectors of an update are written with all others, or alone, or with those of the updates before."""
+    count = COUNT
+    if kind in ("added", "merged"):
+        add_document(project.data, "docs/long", *LONG)
+        count += 1
+    if kind != "first":
         build(project, project.data)
+        for number in range(FILES_MAX if kind == "merged" else 0):
+            add_document(project.data, "docs/b", f"fog {number}")
+            add_document(project.data, f"docs/c{number}", f"horn {number}")
+            build(project, project.data)
+            count += 2
+        assert count_files(project) == (1 + FILES_MAX if kind == "merged" else 1)
         project.write("lamp.py", "def dark():\n    return 0\n")
         add_document(project.data, "docs/b", "neither fog nor horn")
+        count += 2
     snapshots = Snapshots(project.data, tmp_path / "killed")
     take_snapshots(project, snapshots, monkeypatch)
-    wanted, processed = content(project.data), made(project.data)
-    assert len(processed) == COUNT + 2 * is_update
+    wanted, processed = read_whole_index(project.data), made(project.data)
+    assert len(processed) == count
+    assert count_files(project) == {"first": 1, "rewritten": 1, "added": 2, "merged": 2}[kind]
     assert len(snapshots.taken) > 25
     for moment, data in snapshots.taken.items():
         build(project, data)
         assert made(data) == processed, moment
-        assert content(data) == wanted, moment
+        assert read_whole_index(data) == wanted, moment
 
 
 @pytest.mark.req("IDX-2", "JRN-7")
@@ -152,7 +167,7 @@ def test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repea
     assert not (project.data / "index.sqlite").exists()
     assert build(project, project.data).succeeded == 0
     assert len(made(project.data)) == COUNT
-    assert content(project.data)
+    assert read_whole_index(project.data)
 
 
 def test_a_complete_draft_that_is_locked_is_kept_and_a_damaged_one_is_made_again(
@@ -179,7 +194,7 @@ def test_a_complete_draft_that_is_locked_is_kept_and_a_damaged_one_is_made_again
         file.seek(4096)
         file.write(b"damage" * 4096)
     assert build(project, project.data).succeeded == COUNT
-    assert content(project.data)
+    assert read_whole_index(project.data)
 
 
 @pytest.mark.req("IDX-3")
@@ -204,6 +219,30 @@ def test_everything_is_durable_before_it_is_published_and_what_is_old_is_removed
     removed = ("unlink", "index.draft.sqlite"), ("sync_directory", "."), ("unlink", old.name)
     assert _find_order(calls.log, *matrix, ("sync", "index.sqlite"), *removed)
     assert calls.log[calls.log.index(("rename", new.name)) + 1] == ("sync_directory", ".")
+
+
+@pytest.mark.req("IDX-3")
+def test_a_further_file_of_vectors_is_durable_before_the_database_names_it_and_removed_after_it_does_not(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_document(project.data, "docs/long", *LONG)
+    build(project, project.data)
+    [first] = project.data.glob("index.vectors.*")
+    names = []
+    calls = SystemCalls(monkeypatch, project.data)
+    SqliteCalls(calls, monkeypatch)
+    for text in ("fog", "horn"):  # the second one leaves no row of the first one alive
+        add_document(project.data, "docs/b", text)
+        calls.log.clear()
+        build(project, project.data)
+        [new] = set(project.data.glob("index.vectors.*")) - {first}
+        names.append(new.name)
+        matrix = ("sync", "index.vectors.new"), ("rename", new.name), ("sync", "index.sqlite-wal")
+        assert _find_order(calls.log, *matrix, ("sync", "index.sqlite"), ("unlink", "index.draft.sqlite"))
+        assert calls.log[calls.log.index(("rename", new.name)) + 1] == ("sync_directory", ".")
+    removed = ("unlink", "index.draft.sqlite"), ("sync_directory", "."), ("unlink", names[0])
+    assert _find_order(calls.log, ("sync", "index.sqlite"), *removed)
+    assert ("unlink", first.name) not in calls.log
 
 
 def _find_order(log: Sequence[tuple[str, str]], *wanted: tuple[str, str]) -> bool:
@@ -260,7 +299,7 @@ def test_killed_at_the_rename_the_command_repeats_nothing(project: Project, mome
     assert [(problem["kind"], problem["path"]) for problem in index_problems(project)] == problems
     assert project.index()["succeeded"] == 0
     assert made(project.data) == processed
-    assert content(project.data)
+    assert read_whole_index(project.data)
     assert index_problems(project) == []
 
 
@@ -281,7 +320,7 @@ def test_a_draft_of_a_run_that_was_stopped_by_its_error_budget_is_not_published(
     outcome = build(project, project.data)
     assert outcome.stop_kind is None
     assert outcome.skipped == 0
-    assert content(project.data)
+    assert read_whole_index(project.data)
 
 
 def vars_of(made_of: inorder.Stage) -> dict[str, Any]:
@@ -302,20 +341,38 @@ def index_problems(project: Project) -> list[dict[str, Any]]:
     return [problem for problem in answer["problems"] if problem["kind"] != "orphaned"]
 
 
-def lose(project: Project, loss: str) -> Path:
-    [matrix] = project.data.glob("index.vectors.*")
+def lose(project: Project, loss: str, at: int = 0) -> Path:
+    """Lose one of the files."""
+    matrix = find_file(project, at)
     LOSSES[loss](matrix)
     return matrix
 
 
+def find_file(project: Project, at: int) -> Path:
+    """The first file with vectors, or a further one."""
+    with closing(sqlite3.connect(project.data / "index.sqlite")) as connection:
+        return project.data / list_names(connection)[at]
+
+
+def build_two_files(project: Project) -> None:
+    """Build an index whose vectors are in two files. The second one has the vector of `docs/b`."""
+    add_document(project.data, "docs/long", *LONG)
+    build(project, project.data)
+    add_document(project.data, "docs/b", "lamp and horn")
+    build(project, project.data)
+    assert count_files(project) == 2
+
+
 @pytest.mark.req("IDX-5")
+@pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again(
-    project: Project, loss: str
+    project: Project, loss: str, at: int
 ) -> None:
-    build(project, project.data)
+    build_two_files(project)
+    before = read_whole_index(project.data)
     assert index_problems(project) == []
-    matrix = lose(project, loss)
+    matrix = lose(project, loss, at)
     [problem] = index_problems(project)
     assert problem["path"] == matrix.name
     assert problem["kind"] == {"missing": "missing", "cut": "altered"}[loss]
@@ -328,8 +385,8 @@ def test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_writte
     assert str(matrix) in dense.stderr
     assert "uses words only" not in project.call("search", "lamp", "--mode", "lexical").stderr
     outcome = build(project, project.data)
-    assert (outcome.succeeded, outcome.skipped) == (0, COUNT)
-    assert content(project.data)
+    assert (outcome.succeeded, outcome.skipped) == (0, COUNT + 1)
+    assert read_whole_index(project.data) == before
     assert "uses words only" not in project.call("search", "lamp").stderr
     assert project.ask("search", "lamp", "--mode", "dense")["hits"]
 
@@ -344,7 +401,7 @@ def test_the_command_writes_a_lost_file_of_vectors_again(project: Project) -> No
     lose(project, "missing")
     assert project.call("verify").returncode == 6
     assert project.call("run", "src", "--quiet").returncode == 0
-    assert content(project.data)
+    assert read_whole_index(project.data)
     assert project.call("verify").returncode == 0
 
 
@@ -396,12 +453,19 @@ def alter(matrix: Path) -> None:
     matrix.write_bytes(data)
 
 
-def test_altered_vectors_are_found_by_verify(project: Project) -> None:
-    build(project, project.data)
-    [matrix] = project.data.glob("index.vectors.*")
+@pytest.mark.parametrize("at", [0, 1])
+def test_altered_vectors_are_found_by_verify(project: Project, at: int) -> None:
+    build_two_files(project)
+    before = read_whole_index(project.data)
+    matrix = find_file(project, at)
     alter(matrix)
     [problem] = index_problems(project)
     assert (problem["kind"], problem["path"]) == ("altered", matrix.name)
+    assert "remove the file and run `inorder index`" in problem["message"]
+    matrix.unlink()
+    build(project, project.data)
+    assert read_whole_index(project.data) == before
+    assert index_problems(project) == []
 
 
 def test_an_index_without_vectors_is_nothing_to_warn_of(project: Project) -> None:

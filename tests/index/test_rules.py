@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inorder.code import discovery, parse
-from inorder.index import stage, vectors
+from inorder.index import stage
 from inorder.index.connection import open_index
 from inorder.index.hits import Filters
 from inorder.index.query import parse_query
@@ -17,13 +17,16 @@ from inorder.index.ranking import retrieval
 from inorder.index.ranking.retrieval import Searcher
 from inorder.index.schema import read_meta
 from inorder.index.symbols import CodeLocation, list_symbols, look_up
-from inorder.index.vectors import VectorMatrix
+from inorder.index.vectors import copying, documents, row_chunks
+from inorder.index.vectors.copying import StoredRows
+from inorder.index.vectors.matrix import VectorMatrix
 from inorder.index.verify import find_problems
 from inorder.index.worker import work
 from inorder.stage.context import StageContext
 from inorder.stage.options import StageOptions
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
+from tests.index.published import list_names
 
 
 @pytest.fixture
@@ -174,15 +177,16 @@ def test_vectors_of_a_removed_document_leave_the_matrix(runs: StageRuns) -> None
 @pytest.mark.req("IDX-5")
 def test_chunks_and_vectors_are_read_few_at_a_time(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory does not grow with the number of documents."""
-    monkeypatch.setattr(vectors, "_BLOCK_ROWS", 3)
+    for module in (documents, row_chunks):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 3)
     blocks: list[int] = []
-    find_rows = vectors._OldMatrix.find_rows
+    find_rows = StoredRows.find_rows
 
     def note(self: Any, chunks: Any) -> Any:
         blocks.append(len(chunks))
         return find_rows(self, chunks)
 
-    monkeypatch.setattr(vectors._OldMatrix, "find_rows", note)
+    monkeypatch.setattr(StoredRows, "find_rows", note)
     for number in range(9):
         runs.write(f"docs/{number}.md", f"{PROSE} {number}")
     embedded(runs, dense="hash:64")
@@ -204,32 +208,34 @@ def test_vectors_that_have_not_changed_are_copied_few_at_a_time(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old file is not mapped into memory: a process is charged for every page of it that was read."""
-    monkeypatch.setattr(vectors, "_COPIED_ROWS", 2)
-    monkeypatch.delattr(vectors.np, "memmap")
+    monkeypatch.setattr(copying, "_COPIED_ROWS", 2)
+    monkeypatch.delattr(copying.np, "memmap")
     for number in range(9):
         runs.write(f"docs/{number}.md", f"{PROSE} {number}")
     embedded(runs, dense="hash:64")
     runs.index("docs")
     copied: list[int] = []
-    read = vectors._OldMatrix.read
+    read = StoredRows.read
 
     def note(self: Any, rows: Any) -> Any:
         for found in read(self, rows):
             copied.append(len(found.chunks))
             yield found
 
-    monkeypatch.setattr(vectors._OldMatrix, "read", note)
-    (runs.folder / "docs" / "4.md").unlink()
+    monkeypatch.setattr(StoredRows, "read", note)
+    for number in (3, 4):
+        (runs.folder / "docs" / f"{number}.md").unlink()
     runs.write("docs/7.md", f"{PROSE} other")
     embedded(runs, dense="hash:64")
     runs.index("docs")
-    assert copied == [2, 2, 2, 1]
+    assert copied == [2, 1, 2, 1]
     assert not list(find_problems(opened(runs)))
-    found = {name: read_meta(opened(runs), name) for name in ("vectors_file", "content_hash")}
+    found = list_names(opened(runs)), read_meta(opened(runs), "content_hash")
+    assert len(found[0]) == 1
     runs.data = runs.folder / "fresh"
     embedded(runs, dense="hash:64")
     runs.index("docs")
-    assert found == {name: read_meta(opened(runs), name) for name in found}
+    assert (list_names(opened(runs)), read_meta(opened(runs), "content_hash")) == found
 
 
 # ---- the order of answers

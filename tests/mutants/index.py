@@ -7,6 +7,7 @@ _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear
 _BLOCKS = "tests/index/lexical/test_blocks.py::"
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _DRAFT = "tests/index/test_draft.py::"
+_FURTHER = "tests/index/vectors/test_further_files.py::"
 _RULES = "tests/index/test_rules.py::"
 _VECTORS = "tests/index/ranking/test_default_vectors.py::"
 _CODE_RANKING = "tests/index/test_code_ranking.py::"
@@ -14,14 +15,14 @@ _LIMITS = "tests/code/test_exact_limits.py::"
 INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of two providers of the same width share a matrix",
-        "index/vectors.py",
-        "if rows.count and (found.width, found.provider) != (width, provider):",
-        "if rows.count and found.width != width:",
+        "index/vectors/update.py",
+        "if written.count and (rows.width, rows.provider) != (width, provider):",
+        "if written.count and rows.width != width:",
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
     ),
     Mutant(
         "a document has each row of the matrix twice",
-        "index/vectors.py",
+        "index/vectors/row_chunks.py",
         'self._pending += chunks.astype("<i8").tobytes()',
         'self._pending += 2 * chunks.astype("<i8").tobytes()',
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
@@ -317,18 +318,124 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_DRAFT}test_changes_of_an_index_that_is_gone_or_another_one_are_not_resumed",
     ),
     Mutant(
-        "altered vectors are copied to a new matrix",
-        "index/vectors.py",
-        "    old.discard_if_altered(check)\n",
-        "",
+        "altered vectors are copied to a new file",
+        "index/vectors/copying.py",
+        " and not file.is_altered()]",
+        "]",
         "tests/index/test_publishing.py::test_altered_vectors_are_not_copied",
     ),
     Mutant(
+        "files are merged without one that was altered",
+        "index/vectors/update.py",
+        "        if not stored.is_whole:\n            return False\n",
+        "",
+        f"{_FURTHER}test_altered_vectors_are_not_merged_or_copied[1]",
+    ),
+    Mutant(
         "vectors of removed documents stay in the matrix",
-        "index/vectors.py",
-        "return known == len(self._by_chunk)",
-        "return True",
-        f"{_RULES}test_vectors_of_a_removed_document_leave_the_matrix",
+        "index/vectors/row_chunks.py",
+        "                chunks[is_removed] = DEAD\n",
+        "",
+        f"{_FURTHER}test_a_removal_writes_no_file_and_its_vector_is_gone",
+    ),
+    Mutant(
+        "removed chunks are forgotten before their vectors are marked",
+        "index/drafts/publishing.py",
+        "    update_vectors(connection, data, first)\n    merge_segments(connection)",
+        "    merge_segments(connection)\n    update_vectors(connection, data, first)",
+        f"{_FURTHER}test_a_new_chunk_with_the_id_of_a_removed_one_has_its_own_vector",
+    ),
+    Mutant(
+        "a file without vectors is kept",
+        "index/vectors/row_chunks.py",
+        "if file.dead + rows == file.shape[0]:",
+        "if False:",
+        f"{_FURTHER}test_a_file_whose_rows_are_all_dead_is_removed",
+    ),
+    Mutant(
+        "files of vectors are never merged",
+        "index/vectors/update.py",
+        "    if len(further) < FILES_MAX:\n",
+        "    if True:\n",
+        f"{_FURTHER}test_only_rows_that_are_alive_are_merged",
+    ),
+    Mutant(
+        "all files of vectors are merged by every update",
+        "index/vectors/update.py",
+        "** FILES_MAX <= updates**count:",
+        "** FILES_MAX <= 0:",
+        f"{_FURTHER}test_the_latest_files_are_merged_into_few_and_no_vector_is_copied_often[300-8]",
+    ),
+    Mutant(
+        "dead rows are merged",
+        "index/vectors/copying.py",
+        "return np.flatnonzero(self._chunks >= 0)",
+        "return np.arange(len(self._chunks))",
+        f"{_FURTHER}test_only_rows_that_are_alive_are_merged",
+    ),
+    Mutant(
+        "merged files stay in the database",
+        "index/vectors/update.py",
+        "    for file in merged:\n        remove_file(connection, file)\n",
+        "",
+        f"{_FURTHER}test_only_rows_that_are_alive_are_merged",
+    ),
+    Mutant(
+        "dead vectors are never left behind",
+        "index/vectors/update.py",
+        "return dead * _SHARE > rows + new or ",
+        "return ",
+        f"{_FURTHER}test_all_vectors_are_written_again_when_more_than_a_quarter_are_dead[6-True]",
+    ),
+    Mutant(
+        "vectors are added to further files without a limit",
+        "index/vectors/update.py",
+        " or (added + new) * _SHARE > files[0].shape[0]",
+        "",
+        f"{_FURTHER}test_all_vectors_are_written_again_when_more_than_a_quarter_were_added[6-True]",
+    ),
+    Mutant(
+        "vectors of another provider are added in a further file",
+        "index/vectors/update.py",
+        "                if (rows.width, rows.provider) != (width, provider):\n                    written",
+        "                if rows.width != width:\n                    written",
+        f"{_FURTHER}test_vectors_of_the_same_width_and_another_provider_are_not_added_either",
+    ),
+    Mutant(
+        "vectors that were left out are forgotten",
+        "index/vectors/update.py",
+        "if not has_all_vectors(connection) or any(",
+        "if any(",
+        f"{_FURTHER}test_vectors_that_were_left_out_are_added_when_those_of_the_other_provider_are_gone",
+    ),
+    Mutant(
+        "a run of rows is read across the end of a file",
+        "index/vectors/copying.py",
+        "(np.diff(rows) != 1) | (np.diff(owners) != 0)",
+        "np.diff(rows) != 1",
+        f"{_FURTHER}test_only_rows_that_are_alive_are_merged",
+    ),
+    Mutant(
+        "the similarity of a vector depends on its row",
+        "index/vectors/matrix.py",
+        "found: Vectors = np.matmul(rows[:, np.newaxis, :], vector[:, np.newaxis])[:, 0, 0]",
+        "found: Vectors = rows @ vector",
+        "tests/index/vectors/test_comparison.py::test_a_row_has_the_same_similarity_among_any_others[7-64]",
+    ),
+    Mutant(
+        "dead rows are those of the first chunk",
+        "index/ranking/retrieval.py",
+        "alive = np.flatnonzero(chunks >= 0)",
+        "alive = np.arange(len(chunks))",
+        f"{_FURTHER}test_a_removal_writes_no_file_and_its_vector_is_gone",
+    ),
+    Mutant(
+        "an index of version 5 is not converted",
+        "index/drafts/publishing.py",
+        "        convert_in_place(connection)\n",
+        "",
+        "tests/index/test_conversion.py::"
+        "test_vectors_of_version_5_are_found_before_its_conversion_and_copied_by_it[changed]",
     ),
     Mutant(
         "changes are applied twice",
@@ -339,15 +446,15 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the list of the chunks of the vectors may be too short",
-        "index/vectors.py",
-        'if stored is None or stored[1:] != (8 * count, "blob"):',
+        "index/vectors/row_chunks.py",
+        'if stored != (8 * file.shape[0], "blob"):',
         "if stored is None:",
         f"{_DAMAGES}[UPDATE vectors SET chunks = x'00']",
     ),
     Mutant(
         "an older index is copied and not converted",
         "index/drafts/draft.py",
-        "elif read_version(published) < VERSION:",
+        "elif must_be_copied(published):",
         "elif False:",
         "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",
     ),

@@ -11,8 +11,9 @@ same files, in whatever order they were added.
 import sqlite3
 
 from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
+from .vectors.schema import SCHEMA as VECTORS_SCHEMA
 
-VERSION = 5
+VERSION = 6
 """Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -72,6 +73,7 @@ CREATE TABLE IF NOT EXISTS callees (
 ) WITHOUT ROWID;
 """
     + LEXICAL_SCHEMA
+    + VECTORS_SCHEMA
 )
 INDEXES = """
 CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file, number);

@@ -351,7 +351,11 @@ stage = Stage(
     follow=lambda data: follow_document,
     follow_imports=("inorder.index.lexical.terms", "importlib.resources", "Stemmer"),
     finish=lambda data: publish(os.fspath(data)),
-    finish_imports=("inorder.index.lexical.inversion", "inorder.index.vectors", "inorder.documents.embed.stored"),
+    finish_imports=(
+        "inorder.index.lexical.inversion",
+        "inorder.index.vectors.update",
+        "inorder.documents.embed.stored",
+    ),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
     remote=StageHooks(group_size=_count_remote, before_group=_fetch_remote),
     prediction=PredictionRules(outcome=predict_outcome, is_removal=lambda item: item.meta["task"] == REMOVE),

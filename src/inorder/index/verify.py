@@ -12,7 +12,8 @@ from .lexical.file_terms import FileTerms
 from .lexical.schema import DamagedIndexError
 from .rows import count_terms, hash_rows
 from .schema import VERSION, read_meta
-from .vectors import read_chunk_blocks
+from .vectors.row_chunks import DEAD, read_chunk_blocks
+from .vectors.table import list_matrix_files
 from .writer import content_hash, read_file
 
 _REBUILD = "remove index.sqlite and run `inorder index` again"
@@ -39,22 +40,35 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"{item_id}: the names that it calls do not match its calls; {_REBUILD}"
     if not is_inverted_index_intact(connection, _count_all_terms(connection)):
         yield f"the inverted index does not match the chunks; {_REBUILD}"
-    if not _have_vectors_chunks(connection):
-        yield f"the table `vectors` names chunks that do not exist; {_REBUILD}"
+    if problem := _find_problem_of_vectors(connection):
+        yield f"the table `vectors` {problem}; {_REBUILD}"
     found, recorded = content_hash(connection), read_meta(connection, "content_hash")
     if found != recorded:
         yield f"the content hash is {found}, but {recorded} was recorded; {_REBUILD}"
 
 
-def _have_vectors_chunks(connection: sqlite3.Connection) -> bool:
-    """Whether every row of the matrix belongs to a chunk."""
-    count = int(read_meta(connection, "vectors_count") or 0)
-    if not count:
-        return True
+def _find_problem_of_vectors(connection: sqlite3.Connection) -> str:
+    """What is wrong with the chunks of the rows of all files with vectors; empty if nothing is."""
+    files = list_matrix_files(connection, "")
+    if not files:
+        return ""
     ids = np.fromiter(chain.from_iterable(connection.execute("SELECT id FROM chunks ORDER BY id")), np.int64)
-    ids = np.append(ids, -1)  # so that there is always a place to look at
-    blocks = read_chunk_blocks(connection, count)
-    return all((ids[np.searchsorted(ids[:-1], chunks)] == chunks).all() for _, chunks in blocks)
+    ids = np.append(ids, DEAD)  # so that there is always a place to look at
+    is_named = np.zeros(len(ids), np.bool_)
+    for file in files:
+        dead = 0
+        for chunks in read_chunk_blocks(connection, file):
+            alive = chunks[chunks != DEAD]
+            dead += len(chunks) - len(alive)
+            places = np.searchsorted(ids[:-1], alive)
+            if (ids[places] != alive).any():
+                return "names chunks that do not exist"
+            if is_named[places].any() or len(np.unique(places)) < len(places):
+                return "names a chunk twice"
+            is_named[places] = True
+        if dead != file.dead:
+            return f"has {dead} rows of removed chunks instead of {file.dead}"
+    return ""
 
 
 def _count_all_terms(connection: sqlite3.Connection) -> Iterator[tuple[list[int], FileTerms]]:

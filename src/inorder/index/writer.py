@@ -23,8 +23,8 @@ class RowWriter:
         [last, inverted] = connection.execute(
             "SELECT COALESCE((SELECT MAX(id) FROM chunks), 0), COALESCE((SELECT MAX(last) FROM segments), 0)"
         ).fetchone()
-        self._next_chunk: int = max(last, inverted) + 1
-        """Above the id of every chunk, also of those that are dead."""
+        self.next_chunk: int = max(last, inverted) + 1
+        """The id of the next chunk, above that of every other, also of those that are dead."""
         self._inverted_end: int = inverted + 1
         from .lexical import inversion  # with NumPy, which is slow to import
 
@@ -40,13 +40,13 @@ class RowWriter:
         if file is None:
             self.remove_file(connection, rows.item_id)
             file = _insert_file(connection, rows) or 0
-        first = self._next_chunk
+        first = self.next_chunk
         chunks = [
             _make_chunk_values(first + n, file, n, each, self._pack_text(connection, rows.kind, each.text))
             for n, each in enumerate(rows.chunks)
         ]
         _insert(connection, "chunks", 11, chunks)
-        self._next_chunk += len(rows.chunks)
+        self.next_chunk += len(rows.chunks)
         self._buffer.add(first, rows.terms or count_terms(rows))
         symbols = (
             (file, n, each.name, each.qualified, each.kind, each.start, each.end, each.signature)
@@ -82,11 +82,11 @@ class RowWriter:
             self._count_unknown(connection)
             self._has_unknown = False
         self._buffer.invert(connection)
-        self._inverted_end = self._next_chunk
+        self._inverted_end = self.next_chunk
 
     def _count_unknown(self, connection: sqlite3.Connection) -> None:
         """Count the terms of chunks that an interrupted run has written. They belong before those in the buffer."""
-        known = self._buffer.first or self._next_chunk
+        known = self._buffer.first or self.next_chunk
         query = (
             "SELECT MIN(chunks.id), item_id FROM chunks JOIN files ON files.id = file "
             "WHERE chunks.id >= ? AND chunks.id < ? GROUP BY file ORDER BY 1"

@@ -15,7 +15,7 @@ from inorder.index.connection import connect_index, read_snapshot, translate_ind
 from inorder.index.drafts.publishing import published_path
 from inorder.index.rows import DOCUMENT
 from inorder.index.schema import read_meta
-from inorder.index.vectors import VectorMatrix
+from inorder.index.vectors.matrix import VectorMatrix
 from inorder.stage.store.texts import TextReader
 
 from .base import ExportedChunk, ExportedDocument, ListedDocument, TargetLayout

@@ -12,8 +12,11 @@ from inorder.index.calls import read_calls
 from inorder.index.lexical.languages import detect_language
 from inorder.index.rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
 from inorder.index.schema import INDEXES, TABLES, VERSION
+from inorder.index.vectors.table import convert_tables
 from inorder.index.writer import RowWriter, read_file
 
+_COPIED_BEFORE = 5
+"""Older versions are written to a new database. Later ones differ only in the tables of the vectors."""
 _PAGES = "words"
 """Version 1 had the pages of a document in the column in which code had parts of names. Versions 1 and 2 had a row for
 each call."""
@@ -34,6 +37,19 @@ def is_outdated(path: str) -> bool:
         return False
 
 
+def must_be_copied(path: str) -> bool:
+    """Whether there is a database of a version that cannot be converted in place."""
+    return is_outdated(path) and read_version(path) < _COPIED_BEFORE
+
+
+def convert_in_place(connection: sqlite3.Connection) -> None:
+    """Convert a database that need not be copied, in the transaction that changes it."""
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    if version < VERSION:
+        convert_tables(connection)
+        connection.execute(f"PRAGMA user_version={VERSION}")
+
+
 def convert_index(source: str, target: str) -> None:
     """Write the files of an older database to a new one at `target`, which appears when it is complete."""
     filesystem = SystemFilesystem()
@@ -46,7 +62,7 @@ def convert_index(source: str, target: str) -> None:
     ):
         connection.executescript(TABLES)
         connection.execute("BEGIN")
-        for name, value in old.execute("SELECT name, value FROM meta"):
+        for name, value in old.execute("SELECT name, value FROM meta WHERE name NOT GLOB 'vectors_*'"):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
         writer = RowWriter(connection)
         [version] = old.execute("PRAGMA user_version").fetchone()

@@ -25,7 +25,7 @@ from inorder.sinks.sqlite import SqliteSink
 
 from .changes import SCHEMA as CHANGES_SCHEMA
 from .changes import are_changes, create_changes, fits, store_changes
-from .conversion import convert_index, is_outdated, read_version
+from .conversion import convert_index, is_outdated, must_be_copied, read_version
 from .publishing import draft_path, publish, published_path, remove_draft
 
 NAME = "index"
@@ -125,7 +125,7 @@ class IndexSink:
         with translate_os_errors(f"cannot create {self._path}"):
             if not os.path.exists(published):
                 _create_index(self._path)
-            elif read_version(published) < VERSION:
+            elif must_be_copied(published):
                 convert_index(published, self._path)
                 _remove_mark(self._path)
             else:

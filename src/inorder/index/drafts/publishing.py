@@ -14,13 +14,14 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.index.connection import open_index, translate_index_errors
 from inorder.index.locations import are_roots_current, store_roots
-from inorder.index.matrix_file import MatrixCheck, MatrixFile, remove_old_matrices
 from inorder.index.rows import DOCUMENT
 from inorder.index.schema import INDEXES, VERSION, write_meta
+from inorder.index.vectors.files import remove_other_files
+from inorder.index.vectors.table import list_matrix_files
 from inorder.index.writer import RowWriter, content_hash
 
 from .changes import are_changes, fits, is_applied, mark_applied, read_changes
-from .conversion import convert_index, is_outdated
+from .conversion import convert_in_place, convert_index, is_outdated, must_be_copied
 
 _SINK = "index"
 _FREE_SHARE = 2
@@ -53,7 +54,7 @@ def remove_draft(data: str) -> None:
 
 
 def publish(data: str) -> None:
-    """Publish the draft. Without a draft no file has changed, but a source may have been moved, or the matrix lost. Can
+    """Publish the draft. Without a draft no file has changed, but a source may have been moved, or vectors lost. Can
     be repeated after it was interrupted at any point."""
     path, published = draft_path(data), published_path(data)
     with (
@@ -65,7 +66,7 @@ def publish(data: str) -> None:
         elif not os.path.exists(published):
             return
         elif not _is_published_current(data):
-            if is_outdated(published):
+            if must_be_copied(published):
                 convert_index(published, path)
                 _replace_published(data)
             else:
@@ -90,17 +91,16 @@ def _update_published(data: str, draft: sqlite3.Connection | None) -> None:
         raise IntegrityError(f"{path} was removed while its changes were made; run `inorder index` again")
     open_index(path).close()  # a connection that is not in use keeps the log from being removed
     open_index.cache_clear()
-    with contextlib.ExitStack() as opened:
-        connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
-        opened.enter_context(contextlib.closing(connection))
+    with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
         if draft is not None and not fits(draft, connection):
             raise IntegrityError(f"{path} was replaced while its changes were made; run `inorder index` again")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("BEGIN IMMEDIATE")
-        check = opened.enter_context(contextlib.closing(MatrixCheck(MatrixFile(connection, data))))
+        convert_in_place(connection)
+        writer = RowWriter(connection)
+        first = writer.next_chunk
         if draft is not None and not is_applied(draft, connection):
-            writer = RowWriter(connection)
             for item_id, rows in read_changes(draft):
                 if rows is None:
                     writer.remove_file(connection, item_id)
@@ -108,7 +108,7 @@ def _update_published(data: str, draft: sqlite3.Connection | None) -> None:
                     writer.replace_file(connection, rows)
             writer.invert(connection)
             mark_applied(draft, connection)
-        _describe_index(connection, data, check)
+        _describe_index(connection, data, first)
         connection.execute("COMMIT")
         _release_free_pages(connection)
         _leave_log(connection)
@@ -123,8 +123,7 @@ def _replace_published(data: str) -> None:
         RowWriter(connection).invert(connection)
         for statement in INDEXES.split(";"):
             connection.execute(statement)
-        with contextlib.closing(MatrixCheck(MatrixFile(connection, data))) as check:
-            _describe_index(connection, data, check)
+        _describe_index(connection, data, 0)
         connection.execute("COMMIT")
         _release_free_pages(connection)
         _leave_log(connection)
@@ -160,14 +159,14 @@ def _leave_log(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
-def _describe_index(connection: sqlite3.Connection, data: str, check: MatrixCheck) -> None:
-    """Write what describes the index as a whole."""
+def _describe_index(connection: sqlite3.Connection, data: str, first: int) -> None:
+    """Write what describes the index as a whole. `first` is the first chunk that was not in it before."""
     from inorder.index.lexical.inversion import merge_segments  # with NumPy, which is slow to import
-    from inorder.index.vectors import write_matrix
+    from inorder.index.vectors.update import update_vectors
 
-    merge_segments(connection)
+    update_vectors(connection, data, first)
+    merge_segments(connection)  # which forgets the chunks that were removed
     connection.execute("DROP TABLE IF EXISTS inorder_position")
-    write_matrix(connection, data, check)
     store_roots(connection, data)
     write_meta(connection, "content_hash", content_hash(connection))
     write_meta(connection, "languages", " ".join(_list_languages(connection)))
@@ -188,11 +187,12 @@ def _release_free_pages(connection: sqlite3.Connection) -> None:
 
 
 def _is_published_current(data: str) -> bool:
-    """Whether the database is of this version, no source was moved since it was published, and its matrix is there."""
+    """Whether the database is of this version, no source was moved since then, and its vectors are there."""
     if is_outdated(published_path(data)):
         return False
     connection = open_index(published_path(data))
-    return are_roots_current(connection, data) and not MatrixFile(connection, data).find_problem()
+    are_there = not any(file.find_problem() for file in list_matrix_files(connection, data))
+    return are_there and are_roots_current(connection, data)
 
 
 def _remove_leftovers(data: str) -> None:
@@ -200,4 +200,4 @@ def _remove_leftovers(data: str) -> None:
     remove_draft(data)
     path = published_path(data)
     with translate_index_errors(path):
-        remove_old_matrices(data, MatrixFile(open_index(path), data).name)
+        remove_other_files(data, [file.name for file in list_matrix_files(open_index(path), data)])

@@ -24,7 +24,7 @@ from inorder.index.lexical.scoring import LexicalIndex
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import has_table, read_meta
-from inorder.index.vectors import VectorMatrix
+from inorder.index.vectors.matrix import VectorMatrix, compare_rows
 from inorder.stage.store.texts import TextReader
 
 from .candidates import Candidates, Numbers, spread, take_best
@@ -190,7 +190,7 @@ class Searcher:
             joined = np.union1d(numbers, code)
             numbers, similarity = joined, spread(joined, numbers, similarity)
             similarity[np.searchsorted(joined, code)] = found
-        # Rounded, because the last bits depend on where in the matrix a row is.
+        # Rounded, because the last bits depend on the processor.
         known = ~np.isnan(similarity)
         candidates.add("dense", numbers[known], np.round(similarity[known], 6))
 
@@ -229,14 +229,15 @@ class Searcher:
         numbers = candidates.numbers[best]
         hits = self._read_hits(numbers)
         vectors = provider.embed([describe_code(hits[number]) for number in numbers.tolist()])
-        return numbers, vectors @ vector
+        return numbers, compare_rows(vectors, vector)
 
     @cached_property
     def _matrix_rows(self) -> Numbers:
         """The row of each chunk in the matrix; -1 if it has no vector."""
         rows = np.full(len(self._lexical.chunks), -1, np.int64)
         chunks = self._matrix.chunks
-        rows[np.searchsorted(self._lexical.chunks, chunks)] = np.arange(len(chunks))
+        alive = np.flatnonzero(chunks >= 0)
+        rows[np.searchsorted(self._lexical.chunks, chunks[alive])] = alive
         return rows
 
     def _rank(self, candidates: Candidates, query: Query, count: int, provider: str) -> list[Hit]:

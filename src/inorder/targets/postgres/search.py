@@ -24,7 +24,7 @@ from inorder.index.ranking.fusion import Scores
 from inorder.index.ranking.retrieval import LIST_MAX, Searcher
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, answer_from
-from inorder.index.vectors import VectorMatrix
+from inorder.index.vectors.matrix import VectorMatrix
 
 from .connection import Connection, ServerGone, connect, translate_errors
 from .encoding import HEAD_UNIT

@@ -17,7 +17,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.connection import open_index, read_snapshot, translate_index_errors
-from inorder.index.matrix_file import MatrixFile
+from inorder.index.vectors.table import list_matrix_files
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
 from inorder.sinks.packed_lines import SUFFIX, PackedFile, measure_lines, open_lines
@@ -339,7 +339,7 @@ def check_index(directory: DataDirectory) -> Iterator[Problem]:
             with read_snapshot(database):
                 for message in find_problems(database):
                     yield Problem(ALTERED, "index", "index.sqlite", message)
-                yield from _check_matrix(MatrixFile(database, os.path.abspath(root)))
+                yield from _check_vectors(database, os.path.abspath(root))
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))
 
@@ -352,14 +352,15 @@ def has_unpublished_draft(directory: DataDirectory) -> bool:
     return journal is not None and journal.unfinished_at is None
 
 
-def _check_matrix(matrix: MatrixFile) -> Iterator[Problem]:
-    """Check the file with the dense vectors of the index."""
-    if reason := matrix.find_problem():
-        message = f"the file with the dense vectors {reason}; run `inorder index` to write it again"
-        yield Problem(ALTERED if os.path.exists(matrix.path) else MISSING, "index", matrix.name, message)
-    elif matrix.name and matrix.is_altered():
-        message = "the dense vectors differ from what was written; remove the file and run `inorder index`"
-        yield Problem(ALTERED, "index", matrix.name, message)
+def _check_vectors(database: sqlite3.Connection, root: str) -> Iterator[Problem]:
+    """Check the files with the dense vectors of the index."""
+    for file in list_matrix_files(database, root):
+        if reason := file.find_problem():
+            message = f"the file with the dense vectors {reason}; run `inorder index` to write it again"
+            yield Problem(ALTERED if os.path.exists(file.path) else MISSING, "index", file.name, message)
+        elif file.is_altered():
+            message = "the dense vectors differ from what was written; remove the file and run `inorder index`"
+            yield Problem(ALTERED, "index", file.name, message)
 
 
 class OutputNames:

@@ -1,20 +1,15 @@
-"""The file with the dense vectors of an index: how it is named, and whether it is there.
-
-It is named after its content, and the database stores the name and the shape of the matrix.
-"""
+"""A file with dense vectors: how it is named, whether it is there, and how it is written."""
 
 import contextlib
 import os
-import sqlite3
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from inorder.host.filesystem import SystemFilesystem
 from inorder.lanes import Lane, LaneConfig, Ticket
-
-from .schema import read_meta
 
 PREFIX, _SUFFIX = "index.vectors.", ".f32"
 _NUMBER_BYTES = 4
@@ -34,19 +29,32 @@ def make_name(digest: blake2b) -> str:
     return f"{PREFIX}{digest.hexdigest()}{_SUFFIX}"
 
 
+@dataclass(frozen=True, slots=True)
 class MatrixFile:
-    """The file of a published index, as the database describes it. The name is empty if there are no vectors."""
+    """A file of a published index, as the database describes it."""
 
-    def __init__(self, connection: sqlite3.Connection, data: str) -> None:
-        self.name = read_meta(connection, "vectors_file")
-        self.path = f"{data}/{self.name}"
-        count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
-        self.shape = (count, width)
+    id: int
+    """Of its rows in the tables."""
+    path: str
+    shape: tuple[int, int]
+    """The number of its rows, and of the columns of each."""
+    dead: int
+    """Rows whose chunks were removed."""
+    changes: int = 1
+    """How many updates of the index have written its vectors: more than one if files were merged."""
+
+    @property
+    def name(self) -> str:
+        """The name in DATA, which is derived from the content."""
+        return os.path.basename(self.path)
+
+    @property
+    def alive(self) -> int:
+        """Rows whose chunks were not removed."""
+        return self.shape[0] - self.dead
 
     def find_problem(self) -> str:
         """What is wrong with the file, without reading it; empty if nothing is."""
-        if not self.name:
-            return ""
         expected = self.shape[0] * self.shape[1] * _NUMBER_BYTES
         try:
             size = os.stat(self.path).st_size
@@ -61,24 +69,6 @@ class MatrixFile:
             while block := file.read(_BLOCK_BYTES):
                 digest.update(block)
         return self.name != make_name(digest)
-
-
-class MatrixCheck:
-    """Reads a file on a thread of its own, and says whether it is altered."""
-
-    def __init__(self, file: MatrixFile) -> None:
-        self._file = file
-        self._lane = Lane(LaneConfig(name="matrix", max_concurrency=1))
-        is_there = bool(file.name) and not file.find_problem()
-        self._found: Ticket[bool] | None = self._lane.submit(file.is_altered) if is_there else None
-
-    def is_altered(self) -> bool:
-        """Wait for the answer. Raises `OSError` if the file cannot be read."""
-        return self._found is not None and self._found.result()
-
-    def close(self) -> None:
-        """End the thread. Idempotent."""
-        self._lane.close(drain=True)
 
 
 class MatrixWriter:
@@ -138,9 +128,9 @@ class MatrixWriter:
             self._digest.update(raw)
 
 
-def remove_old_matrices(data: str, kept: str) -> None:
-    """Remove every matrix file except `kept`."""
+def remove_other_files(data: str, kept: Collection[str]) -> None:
+    """Remove every file with vectors except those with these names."""
     for path in Path(data).glob(f"{PREFIX}*"):
-        if path.name != kept:
+        if path.name not in kept:
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -1,0 +1,80 @@
+"""The table of the files with vectors, and what describes them as a whole."""
+
+import sqlite3
+from typing import Any
+
+from inorder.index.lexical.schema import DamagedIndexError
+from inorder.index.schema import has_table, read_meta, write_meta
+
+from .files import MatrixFile
+from .schema import SCHEMA
+
+_FIRST_FILE = "vectors_file"
+"""Name in `meta` of the only file of an index of version 5 or older."""
+_LEFT_OUT = "vectors_left_out"
+
+
+def list_matrix_files(connection: sqlite3.Connection, data: str) -> list[MatrixFile]:
+    """The files of an index, from the first one to the latest. Raises DamagedIndexError if the tables do not have all
+    vectors."""
+    count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
+    if has_table(connection, "vector_files"):
+        found = connection.execute("SELECT id, name, count, dead, changes FROM vector_files ORDER BY id").fetchall()
+    else:
+        found = _list_first_file(connection, count)
+    if sum(rows - dead for _, _, rows, dead, _ in found) != count:
+        raise DamagedIndexError(f"the table `vector_files` does not have the files of {count} vectors")
+    return [MatrixFile(id_, f"{data}/{name}", (rows, width), *others) for id_, name, rows, *others in found]
+
+
+def _list_first_file(connection: sqlite3.Connection, count: int) -> list[Any]:
+    """The file of an index of version 5 or older."""
+    name = read_meta(connection, _FIRST_FILE)
+    if not name or not has_table(connection, "vectors"):
+        return []
+    return [(id_, name, count, 0, 1) for (id_,) in connection.execute("SELECT rowid FROM vectors LIMIT 1")]
+
+
+def convert_tables(connection: sqlite3.Connection) -> None:
+    """Name the file of an index of version 5 in a table. It is not known whether it has all vectors, so the next update
+    writes them again, from it."""
+    found = _list_first_file(connection, int(read_meta(connection, "vectors_count") or 0))
+    connection.execute("ALTER TABLE vectors RENAME TO vectors_5")
+    for statement in SCHEMA.split(";"):
+        connection.execute(statement)
+    for id_, *row in found:
+        connection.execute("INSERT INTO vectors SELECT ?, chunks FROM vectors_5 WHERE rowid = ?", (id_, id_))
+        connection.execute("INSERT INTO vector_files VALUES (?, ?, ?, ?, ?)", (id_, *row))
+    connection.execute("DROP TABLE vectors_5")
+    connection.execute("DELETE FROM meta WHERE name = ?", (_FIRST_FILE,))
+
+
+def remove_files(connection: sqlite3.Connection) -> None:
+    """Name no file any longer."""
+    connection.execute("DELETE FROM vector_files")
+    connection.execute("DELETE FROM vectors")
+
+
+def describe_vectors(connection: sqlite3.Connection, width: int, provider: str, left_out: int) -> None:
+    """Write what all vectors have in common, and how many were left out."""
+    write_meta(connection, "vectors_width", str(width))
+    write_meta(connection, "vectors_provider", provider)
+    write_meta(connection, _LEFT_OUT, str(left_out))
+    count_vectors(connection)
+
+
+def count_vectors(connection: sqlite3.Connection) -> None:
+    """Write how many vectors all files have."""
+    [count] = connection.execute("SELECT COALESCE(SUM(count - dead), 0) FROM vector_files").fetchone()
+    write_meta(connection, "vectors_count", str(count))
+
+
+def has_all_vectors(connection: sqlite3.Connection) -> bool:
+    """Whether no vectors were left out when the first file was written, because another provider had made them."""
+    return read_meta(connection, _LEFT_OUT) == "0"
+
+
+def remove_file(connection: sqlite3.Connection, file: MatrixFile) -> None:
+    """Name a file no longer."""
+    connection.execute("DELETE FROM vector_files WHERE id = ?", (file.id,))
+    connection.execute("DELETE FROM vectors WHERE id = ?", (file.id,))
