@@ -86,6 +86,24 @@ def test_a_run_is_copied_whatever_the_number_of_threads_of_numpy(
     assert run(cli) == [kind, kind, "numpy"]
 
 
+@pytest.mark.parametrize(("changed", "workers", "copies"), [(9, 2, 2), (10, 2, 3), (10, 1, 2)])
+def test_a_run_that_finds_many_changes_has_a_second_copy_for_documents(
+    cli: CommandLine, changed: int, workers: int, copies: int
+) -> None:
+    """Each folder with a change counts once. Another copy counts the corpus."""
+    folders = [cli.folder / "docs" / f"{number:02}" for number in range(30)]
+    (cli.folder / "docs").mkdir()
+    for folder in folders:
+        write(folder, f"First {folder.name}")
+    run(cli, workers=workers)
+    for folder in folders[:changed]:
+        write(folder, f"Second {folder.name}")
+    assert run(cli, workers=workers) == ["copied-with-numpy"] * copies + ["numpy"]
+    statuses = [row["status"] for row in cli.rows("doctags")][-3 * len(folders) :]
+    assert statuses == ["success"] * 3 * changed + ["skip"] * 3 * (len(folders) - changed)
+    assert cli.run("verify").code == 0
+
+
 def test_a_new_file_is_work_for_certain(cli: CommandLine) -> None:
     write(cli.folder / "docs", "First")
     run(cli)
