@@ -6,7 +6,8 @@ lines together are one text; offsets are offsets in that text, so they stay the 
 
 `NAME.zst` is a sequence of Zstandard frames of about a mebibyte of whole lines each, which every tool for Zstandard
 reads. Before each there is a skippable frame with two numbers, the compressed and the original size of the next one,
-so that a line is found without decompressing those before it.
+so that a line is found without decompressing those before it; and with the lengths of its lines, compressed, so that
+lines are counted without decompressing them. Frames of earlier versions have no lengths.
 
 Lines are packed in two steps: frames are appended to `NAME.zst` and synced, then `NAME` is replaced by the new head. A
 crash between them leaves frames that no head counts.
@@ -16,8 +17,12 @@ import contextlib
 import io
 import os
 import struct
+import sys
 import zlib
-from collections.abc import Callable, Iterator
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
@@ -34,7 +39,10 @@ _FRAME_BYTES = 2**20
 _HEAD_BYTES_MAX = 4096
 _LEVEL = 1
 _PREFIX = struct.Struct("<IIII")
-"""The magic number of a skippable frame, the size of its content, and the two sizes of the frame that follows."""
+"""The magic number of a skippable frame, the size of its content, and the two sizes of the frame that follows. The rest
+of the content are the lengths of the lines."""
+_HEADER_BYTES = 8
+"""Of the prefix, without the content."""
 _SKIPPABLE = 0x184D2A5D
 
 ReadAt = Callable[[int, int], bytes]
@@ -64,6 +72,8 @@ class _Frame(NamedTuple):
     place: int
     """Offset in the file."""
     packed_size: int
+    lengths_size: int
+    """Bytes before `place` that have the lengths of its lines; 0: they are not known."""
 
 
 _HEAD = msgspec.json.Decoder(PackedHead)
@@ -91,20 +101,35 @@ class PackedFrames:
         self._frames: list[_Frame] | None = None
         self._latest: tuple[int, bytes] = -1, b""
         """The number and the lines of the frame that was read last."""
+        self._latest_ends: tuple[int, Sequence[int]] = -1, ()
+        """The number of the frame whose lengths were read last, and the offset in it of the end of each line."""
 
     def read(self, offset: int, size: int) -> bytes:
         """Read `size` bytes of lines; fewer only at their end. Raises IntegrityError for a damaged file."""
-        if self._frames is None:
-            self._frames = list(self._list_frames())
+        frames = self._load_frames()
         end, blocks = min(offset + size, self._head.bytes), []
-        number = self._find_frame(self._frames, offset) if offset < end else 0
+        number = self._find_frame(frames, offset) if offset < end else 0
         while offset < end:
-            frame, lines = self._frames[number], self._decompress(number)
+            frame, lines = frames[number], self._decompress(number)
             block = lines[offset - frame.start : end - frame.start]
             blocks.append(block)
             offset += len(block)
             number += 1
         return b"".join(blocks)
+
+    def skip(self, offset: int, count: int) -> tuple[int, int]:
+        """Skip lines from the beginning of one on, as far as their lengths are known. Returns the offset after those
+        that were skipped, and how many are left to skip."""
+        frames = self._load_frames()
+        number = self._find_frame(frames, offset) if offset < self._head.bytes else len(frames)
+        while count and number < len(frames):
+            start, ends = frames[number].start, self._read_ends(number)
+            before = 0 if offset == start else bisect_left(ends, offset - start) + 1
+            if not ends or (before and (before > len(ends) or ends[before - 1] != offset - start)):
+                break  # not known, or not the beginning of a line
+            skipped = min(count, len(ends) - before)
+            offset, count, number = start + ends[before + skipped - 1], count - skipped, number + 1
+        return offset, count
 
     @property
     def held_bytes(self) -> int:
@@ -113,7 +138,21 @@ class PackedFrames:
 
     def release(self) -> None:
         """Release the memory of the frame that was read last. A file that is closed may live on for a while."""
-        self._latest = -1, b""
+        self._latest, self._latest_ends = (-1, b""), (-1, ())
+
+    def _load_frames(self) -> list[_Frame]:
+        if self._frames is None:
+            self._frames = list(self._list_frames())
+        return self._frames
+
+    def _read_ends(self, number: int) -> Sequence[int]:
+        """The end of each line of a frame; empty: they are not known."""
+        if self._latest_ends[0] != number:
+            frame = self._load_frames()[number]
+            lengths = _unpack_lengths(self._read_at(frame.place - frame.lengths_size, frame.lengths_size))
+            ends = [*accumulate(lengths)]
+            self._latest_ends = number, ends if ends and ends[-1] == frame.size else ()
+        return self._latest_ends[1]
 
     def _list_frames(self) -> Iterator[_Frame]:
         start = place = 0
@@ -122,10 +161,12 @@ class PackedFrames:
             if len(prefix) < _PREFIX.size:
                 break
             magic, length, packed_size, size = _PREFIX.unpack(prefix)
-            if (magic, length) != (_SKIPPABLE, _PREFIX.size - 8) or not size:
+            lengths_size = length + _HEADER_BYTES - _PREFIX.size
+            if magic != _SKIPPABLE or lengths_size < 0 or not size:
                 break
-            yield _Frame(start, size, place + _PREFIX.size, packed_size)
-            start, place = start + size, place + _PREFIX.size + packed_size
+            frame = _Frame(start, size, place + _PREFIX.size + lengths_size, packed_size, lengths_size)
+            yield frame
+            start, place = start + size, frame.place + packed_size
         if (start, place) != (self._head.bytes, self._head.packed_bytes):
             raise self._make_error(f"it has {start} bytes of lines instead of {self._head.bytes}")
 
@@ -193,6 +234,11 @@ class PackedFile:
             data += self._file.read(begin, size - len(data))
         return data
 
+    def skip(self, offset: int, count: int) -> tuple[int, int]:
+        """Skip lines from the beginning of one on, as far as that is possible without reading them. Returns the offset
+        after those that were skipped, and how many are left to skip."""
+        return self._frames.skip(offset, count) if offset < self._start else (offset, count)
+
     def append(self, data: bytes) -> None:
         """Append all of `data`."""
         self._file.append(data)
@@ -231,7 +277,9 @@ class PackedFile:
             packed.truncate(place)
             for lines in self._read_frames():
                 frame = load_zstd().compress(lines, level=_LEVEL)
-                data = _PREFIX.pack(_SKIPPABLE, _PREFIX.size - 8, len(frame), len(lines)) + frame
+                lengths = _pack_lengths(lines)
+                size = _PREFIX.size - _HEADER_BYTES + len(lengths)
+                data = _PREFIX.pack(_SKIPPABLE, size, len(frame), len(lines)) + lengths + frame
                 packed.append(data)
                 start, place, checksum = start + len(lines), place + len(data), zlib.crc32(lines, checksum)
             packed.sync()
@@ -256,6 +304,25 @@ class PackedFile:
             if end:
                 yield block[:end]
                 offset, block = offset + end, block[end:]
+
+
+def _pack_lengths(lines: bytes) -> bytes:
+    """Compress the lengths of lines, with their newlines."""
+    lengths = array("I", [len(line) + 1 for line in lines[:-1].split(b"\n")])
+    if sys.byteorder == "big":
+        lengths.byteswap()
+    return zlib.compress(lengths.tobytes(), 1)
+
+
+def _unpack_lengths(packed: bytes) -> Sequence[int]:
+    """The inverse of `_pack_lengths`. Empty: there are none, or they are damaged."""
+    lengths = array("I")
+    with contextlib.suppress(zlib.error, ValueError):
+        if packed:
+            lengths.frombytes(zlib.decompress(packed))
+    if sys.byteorder == "big":
+        lengths.byteswap()
+    return lengths
 
 
 def pack_lines(filesystem: Filesystem, path: str, stage: str, warn: Callable[[str], None]) -> None:
