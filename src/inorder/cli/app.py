@@ -29,7 +29,7 @@ from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
 _BUG = "this is a bug in inorder; please report it with the line above"
-_GC_OBJECTS = 50_000
+_GC_OBJECTS = 25_000
 """New containers between two runs of the garbage collector, in place of 700: a run makes many, and few cycles."""
 _TRACE = "run it again with `inorder --debug ...` to see the traceback"
 

@@ -23,7 +23,7 @@ from .rows import encode_id
 
 _RESULT_BYTES, _BYTES_PER_BYTE = 1000, 2
 """Memory that a result takes: for its objects, and per byte of its encoding."""
-_MEMORY_BYTES = 4 * 2**20
+_MEMORY_BYTES = 2 * 2**20
 """Results that take more memory are kept in the database."""
 _SCHEMA = """
 PRAGMA journal_mode=OFF;
