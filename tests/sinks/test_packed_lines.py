@@ -12,9 +12,10 @@ from inorder.host.zstd import load_zstd
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
-from inorder.sinks import packed_lines
+from inorder.sinks import packed_frames, packed_lines
 from inorder.sinks.checksums import PrefixChecksums
-from inorder.sinks.packed_lines import PackedFile, PackedFrames, decode_head, open_lines, pack_lines
+from inorder.sinks.packed_frames import PackedFrames
+from inorder.sinks.packed_lines import PackedFile, decode_head, open_lines, pack_lines
 
 pytestmark = pytest.mark.req("RUN-7")
 
@@ -207,7 +208,7 @@ def test_lines_are_skipped_without_being_read_as_far_as_they_are_packed(
 @pytest.mark.parametrize("lengths", [b"", b"damaged", zlib.compress(b"\1\0\0\0"), zlib.compress(b"\1")])
 def test_frames_without_valid_lengths_are_read(lengths: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of earlier versions have none."""
-    monkeypatch.setattr(packed_lines, "_pack_lengths", lambda lines: lengths)
+    monkeypatch.setattr(packed_frames, "pack_lengths", lambda lines: lengths)
     disk = new_disk()
     write_lines(disk, TEXT).close()
     file = PackedFile(disk, PATH)
