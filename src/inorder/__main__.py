@@ -1,5 +1,5 @@
 """`python -m inorder` is `inorder`."""
 
-from inorder.cli.app import main
+from inorder.cli.app import run_program
 
-main()
+run_program()

@@ -10,8 +10,9 @@ import pytest
 from inorder.engines import pool
 from inorder.engines.process.worker_process import WorkerProcess
 from inorder.stage import file_stat
+from inorder.stage.store import prepared
 from inorder.stage.store.database import open_store
-from inorder.stage.store.visits import PreparedResults
+from inorder.stage.store.prepared import PreparedResults
 from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.process, pytest.mark.req("DAT-3")]
@@ -147,6 +148,7 @@ def test_without_room_for_prepared_results_the_stages_make_their_own(
     def refuse(_: PreparedResults) -> None:
         raise OSError(ENOSPC, "no space left on device")
 
+    monkeypatch.setattr(prepared, "_MEMORY_BYTES", -1)
     monkeypatch.setattr(PreparedResults, "_create", refuse)
     run(docs, "run", "together")
     assert len(read_rows(docs.folder / "together")) == 4 + 4 + 8 + 1

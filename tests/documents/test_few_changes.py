@@ -242,6 +242,10 @@ def test_all_terms_are_counted_if_the_facts_of_the_last_run_are_not_there(runs: 
     fresh.data = runs.folder / "fresh"
     fresh.run_all()
     assert runs.read_results() == fresh.read_results()
+    fresh = copy(runs)
+    fresh.data = runs.folder / "fresh"
+    fresh.run_all()
+    assert runs.read_results() == fresh.read_results()
 
 
 def test_rows_of_runs_that_the_index_knows_are_not_read_again(runs: Changes, monkeypatch: pytest.MonkeyPatch) -> None:

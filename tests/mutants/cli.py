@@ -227,4 +227,18 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
         "",
         f"{_MISTAKES}::test_a_provider_that_cannot_be_is_refused_before_anything_runs",
     ),
+    Mutant(
+        "a process ends before its threads",
+        "cli/app.py",
+        "if not all(thread.daemon for thread in threads):",
+        "if False:",
+        "tests/cli/test_end.py::test_a_process_waits_for_threads_that_are_to_end_first",
+    ),
+    Mutant(
+        "a process ends before what is done at exit",
+        "cli/app.py",
+        "    atexit._run_exitfuncs()\n",
+        "",
+        "tests/cli/test_end.py::test_a_process_ends_without_releasing_all_objects_after_what_is_done_at_exit",
+    ),
 )

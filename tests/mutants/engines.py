@@ -369,4 +369,11 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "return trace",
         "tests/engines/test_attempt.py::test_a_traceback_begins_with_the_code_of_the_user_and_has_no_values",
     ),
+    Mutant(
+        "a run after many changes has one copy for documents",
+        "stage/store/visits.py",
+        "        if self.idle.copy(_get_limits(options)):\n",
+        "        if False:\n",
+        "tests/cli/test_copied_workers.py::test_a_run_that_finds_many_changes_has_a_second_copy_for_documents[10-2-3]",
+    ),
 )

@@ -137,9 +137,9 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the statistics of the corpus do not depend on its content",
-        "documents/embed/stage.py",
-        'f"{item_id} {found}\\0"',
-        'f"{item_id}\\0"',
+        "documents/embed/corpus_identity.py",
+        'f"{item_id} {found}".encode(',
+        'f"{item_id}".encode(',
         _STATISTICS,
     ),
     Mutant(

@@ -347,4 +347,18 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "    if False:\n",
         f"{_ADDRESS}::test_a_password_that_ends_at_the_wrong_place_is_refused_and_not_repeated",
     ),
+    Mutant(
+        "lengths of lines that do not fit their frame are trusted",
+        "sinks/packed_frames.py",
+        "ends if ends and ends[-1] == frame.size else ()",
+        "ends",
+        "tests/sinks/test_packed_lines.py::test_frames_without_valid_lengths_are_read",
+    ),
+    Mutant(
+        "lines are skipped from an offset within one",
+        "sinks/packed_frames.py",
+        "if not ends or (before and (before > len(ends) or ends[before - 1] != offset - start)):",
+        "if not ends:",
+        "tests/sinks/test_packed_lines.py::test_lines_are_skipped_without_being_read_as_far_as_they_are_packed[40]",
+    ),
 )

@@ -155,7 +155,7 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "prepared results that are added after a lookup are not found",
-        "stage/store/visits.py",
+        "stage/store/prepared.py",
         "            self._lookups.clear()\n",
         "",
         "tests/stage/store/test_prepared.py::test_a_result_that_is_added_after_a_lookup_is_found",
@@ -208,5 +208,26 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         "return msgspec.structs.replace(source, content=read_content(source))\n\n\ndef _measure_addressed",
         "return source\n\n\ndef _measure_addressed",
         f"{_TRANSFER}::test_a_stored_result_travels_as_bytes_and_gives_the_same_result_as_here[sent]",
+    ),
+    Mutant(
+        "prepared results are lost when they become many",
+        "stage/store/prepared.py",
+        "found, self._kept = self._kept | found, {}",
+        "self._kept = {}",
+        "tests/stage/store/test_prepared.py::test_many_results_are_kept_in_the_database_with_those_that_were_in_memory",
+    ),
+    Mutant(
+        "a prepared result in memory is used for other inputs",
+        "stage/store/prepared.py",
+        "return (kept.cfg_hash, kept.input_sha256) == (item.cfg_hash, digest)",
+        "return True",
+        "tests/stage/store/test_prepared.py::test_results_are_found_in_any_order_and_for_ids_of_every_kind[memory]",
+    ),
+    Mutant(
+        "an item without a row is asked for again after it was read ahead",
+        "stage/store/database.py",
+        "dict.fromkeys(item_ids) | ",
+        "",
+        "tests/stage/store/test_lookup.py::test_rows_that_are_read_ahead_are_found_with_one_query_whatever_their_ids",
     ),
 )

@@ -273,4 +273,35 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         "tests/documents/test_few_changes.py::"
         "test_all_terms_are_counted_if_the_facts_of_the_last_run_are_not_there[written-of another run]",
     ),
+    Mutant(
+        "old vectors of documents that have changed still identify the corpus",
+        "documents/embed/corpus_identity.py",
+        "        self._rest.subtract(self._read_tables(self._doc_ids).items())\n",
+        "",
+        f"{_FEW}[written-change_one]",
+    ),
+    Mutant(
+        "vectors of documents that are gone identify the corpus",
+        "documents/embed/corpus_identity.py",
+        "self._rest.add(self._read_tables(present).items())",
+        "self._rest.add(self._read_tables(self._doc_ids).items())",
+        f"{_FEW}[written-remove_some]",
+    ),
+    Mutant(
+        "what identified another corpus is taken for that of the last run",
+        "documents/embed/corpus.py",
+        "or last.cfg_hash != hash_of(state.identity)",
+        "",
+        "tests/documents/test_few_changes.py::"
+        "test_all_terms_are_counted_if_the_facts_of_the_last_run_are_not_there[written-of another run]",
+    ),
+    Mutant(
+        "the corpus is identified before the documents before it are committed",
+        "stage/unchanged/changed_items.py",
+        "        if not isinstance(each, Barrier):\n            block.append(each)\n            if len(block) < size:\n"
+        "                continue\n",
+        "        if isinstance(each, Barrier):\n            continue\n        block.append(each)\n"
+        "        if len(block) < size:\n            continue\n",
+        f"{_EDITS}::test_items_are_looked_up_in_blocks_that_end_at_a_barrier",
+    ),
 )

@@ -45,3 +45,13 @@ def test_a_run_without_an_export_loads_no_client_of_a_database_or_store(tmp_path
     loaded = modules_loaded_by(f"from inorder.cli.app import run_command; run_command({arguments})")
     assert "inorder.index.writer" in loaded
     assert loaded & {"pyarrow", "fsspec", "psycopg", "aiohttp"} == set()
+
+
+def test_a_run_of_plain_documents_loads_nothing_for_other_ones(tmp_path: Path) -> None:
+    (tmp_path / "lamp.md").write_text("# Lamp\n\nIt is lit at dusk.\n")
+    arguments = ["run", str(tmp_path / "lamp.md"), "--data", str(tmp_path / "data"), "--policy", "io", "--quiet"]
+    loaded = modules_loaded_by(
+        f"from inorder.cli.app import run_command; run_command({[*arguments, '--dense', 'hash']})"
+    )
+    assert "inorder.documents.readers.markdown.reader" in loaded
+    assert loaded & {"inorder.documents.readers.html.rules", "inorder.stage.monitor.prometheus", "zipfile"} == set()

@@ -15,7 +15,7 @@ No files have these names.
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from functools import partial
+from functools import cached_property, partial
 from heapq import merge
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -235,13 +235,21 @@ class StoredResults:
 
     def __init__(self, data: str | os.PathLike[str], kind: ResultKind, doc_ids: Collection[str]) -> None:
         self._find = partial(find_stored, data, kind)
-        is_kept = len(doc_ids) <= _RESULTS_KEPT
-        self._kept = self._find(doc_ids) if is_kept else {}
-        self.doc_ids: Set[str] = self._kept.keys() if is_kept else {each for each in doc_ids if self._find([each])}
+        self._asked = doc_ids
+        self._is_kept = len(doc_ids) <= _RESULTS_KEPT
+        self._kept = self._find(doc_ids) if self._is_kept else {}
+
+    @cached_property
+    def doc_ids(self) -> Set[str]:
         """The documents."""
+        return self._kept.keys() if self._is_kept else {each for each in self._asked if self._find([each])}
 
     def __getitem__(self, doc_id: str) -> Result:
-        return self._kept[doc_id] if self._kept else self._find([doc_id])[doc_id]
+        return self._kept[doc_id] if self._is_kept else self._find([doc_id])[doc_id]
+
+    def get(self, doc_id: str) -> Result | None:
+        """The result of a document; None: it has none."""
+        return (self._kept if self._is_kept else self._find([doc_id])).get(doc_id)
 
 
 def bind_count_stored(data: str | os.PathLike[str], kind: ResultKind) -> Callable[[str, str], int] | None:

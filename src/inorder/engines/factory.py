@@ -43,9 +43,9 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster, and the resources of one worker there."""
     classify: Classify | None = None
     """The user's mapping of exceptions, above the table."""
-    starts_with_one: bool = False
-    """Whether one worker process begins, and the others follow after a second of work, because there may be little. The
-    start of a process takes longer than many items."""
+    start_count: int | None = None
+    """How many worker processes begin. The others follow after a second of work, because there may be little, and the
+    start of a process takes longer than many items. None: all begin."""
 
     @property
     def has_processes(self) -> bool:
@@ -123,7 +123,7 @@ def create_resizable_engine(
             pack=pack or pack_tasks,
             lease_s=spec.lease_s,
             idle=idle,
-            starts_with_one=spec.starts_with_one,
+            start_count=spec.start_count,
         )
     from .ray.engine import RayEngine
 

@@ -31,8 +31,8 @@ a worker whose items are quick it takes half."""
 
 
 ALONE_S = 1.0
-"""For how long the first worker is alone, if the others follow only when there is work for them. It is about twice the
-time that a process takes to start."""
+"""For how long the first workers are alone, if the others follow only when there is work for them. It is about twice
+the time that a process takes to start."""
 
 
 class RunningItem(NamedTuple):
@@ -116,13 +116,13 @@ class PoolEngine:
         timeout_s: float | None,
         name: str,
         lease_s: float = LEASE_S,
-        starts_with_one: bool = False,
+        start_count: int | None = None,
     ) -> None:
         self._make_worker = make_worker
         self._count = count
-        self._start_count = 1 if starts_with_one else count
+        self._start_count = count if start_count is None else min(start_count, count)
         self._alone_until_s: float | None = None
-        """When the other workers follow; None: the first one has nothing to do yet, or they are there."""
+        """When the other workers follow; None: the first ones have nothing to do yet, or the others are there."""
         self._timeout_s = timeout_s
         self._lease_s = lease_s
         self._beats: dict[int, tuple[int, float]] = {}
@@ -146,7 +146,7 @@ class PoolEngine:
         self._lane = Lane(LaneConfig(name=name, max_concurrency=count, capacity=count))
 
     def start(self) -> None:
-        """Create the workers, or the first one; each pulls."""
+        """Create the workers, or the first ones; each pulls."""
         for _ in range(self._start_count):
             self._add_worker()
 

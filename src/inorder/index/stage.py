@@ -27,7 +27,6 @@ from inorder.documents.layout import (
     Result,
     StoredResults,
     derive_from,
-    find_stored,
     get_vector_kind,
     list_chunked,
     list_chunked_with_vectors,
@@ -154,9 +153,9 @@ class IndexItems:
         chunks = StoredResults(self._data, CHUNK_RESULTS, ids)
         if not self.has_only_documents(chunks.doc_ids, ids - chunks.doc_ids):
             return None
+        dense = StoredResults(self._data, vectors, ids)
 
         def make_items(doc_id: str) -> list[WorkItem]:
-            dense = find_stored(self._data, vectors, [doc_id])
             return [make_document_item(chunks[doc_id], dense.get(doc_id))]
 
         count_ids = self._bind_count_published(last.count)
@@ -349,7 +348,7 @@ stage = Stage(
     worker=work,
     sinks=sinks,
     follow=lambda data: follow_document,
-    follow_imports=("inorder.index.lexical.terms", "importlib.resources", "Stemmer"),
+    follow_imports=("inorder.index.lexical.terms", "Stemmer"),
     finish=lambda data: publish(os.fspath(data)),
     finish_imports=(
         "inorder.index.lexical.inversion",

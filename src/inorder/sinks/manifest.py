@@ -122,6 +122,14 @@ class ManifestSink:
         with translate_os_errors(f"{self._path} cannot be read"):
             return self._file.read(offset, size)
 
+    def skip_rows(self, offset: int, count: int) -> tuple[int, int]:
+        """Skip rows from the beginning of one on, as far as that is possible without reading them. Returns the offset
+        after those that were skipped, and how many are left to skip."""
+        if not isinstance(self._file, PackedFile):
+            return offset, count
+        with translate_os_errors(f"{self._path} cannot be read"):
+            return self._file.skip(offset, count)
+
     def position(self) -> Position:
         """Return how far it has come."""
         return check_run(self.name, self._position, ())

@@ -4,9 +4,7 @@
 lines are in `NAME.zst`, and how long that file is; what follows there is left over from a crash, and is ignored. All
 lines together are one text; offsets are offsets in that text, so they stay the same when lines are packed.
 
-`NAME.zst` is a sequence of Zstandard frames of about a mebibyte of whole lines each, which every tool for Zstandard
-reads. Before each there is a skippable frame with two numbers, the compressed and the original size of the next one,
-so that a line is found without decompressing those before it.
+`NAME.zst` is a sequence of Zstandard frames of about a mebibyte of whole lines each: see `packed_frames`.
 
 Lines are packed in two steps: frames are appended to `NAME.zst` and synced, then `NAME` is replaced by the new head. A
 crash between them leaves frames that no head counts.
@@ -15,16 +13,16 @@ crash between them leaves frames that no head counts.
 import contextlib
 import io
 import os
-import struct
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import msgspec
 
 from inorder.errors import IntegrityError
 from inorder.host.filesystem import AppendFile, Filesystem, write_atomic
-from inorder.host.zstd import load_zstd
+
+from .packed_frames import PackedFrames, PackedHead, encode_frame
 
 PACKED_ID = "__packed__"
 SUFFIX = ".zst"
@@ -32,38 +30,6 @@ _LEAST_BYTES = 4 * 2**20
 """Fewer bytes of lines stay as they are."""
 _FRAME_BYTES = 2**20
 _HEAD_BYTES_MAX = 4096
-_LEVEL = 1
-_PREFIX = struct.Struct("<IIII")
-"""The magic number of a skippable frame, the size of its content, and the two sizes of the frame that follows."""
-_SKIPPABLE = 0x184D2A5D
-
-ReadAt = Callable[[int, int], bytes]
-
-
-class PackedHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a file with packed lines. It has the fields that every row of a manifest has."""
-
-    stage: str
-    doc_id: str
-    status: str = "packed"
-    schema_version: int = 1
-    file: str
-    """The name of the file with the packed lines."""
-    bytes: int
-    """The length of the packed lines."""
-    crc32: int
-    """Of the packed lines."""
-    packed_bytes: int
-    """The length of the file that has them."""
-
-
-class _Frame(NamedTuple):
-    start: int
-    """Offset of its first line."""
-    size: int
-    place: int
-    """Offset in the file."""
-    packed_size: int
 
 
 _HEAD = msgspec.json.Decoder(PackedHead)
@@ -79,79 +45,6 @@ def decode_head(data: bytes) -> tuple[PackedHead | None, int]:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None, 0
     return (head, len(line) + 1) if newline and head.doc_id == PACKED_ID else (None, 0)
-
-
-class PackedFrames:
-    """The packed lines, read at any offset. `read_at` reads the file that has them."""
-
-    def __init__(self, path: str, head: PackedHead, read_at: ReadAt) -> None:
-        self._path = path
-        self._head = head
-        self._read_at = read_at
-        self._frames: list[_Frame] | None = None
-        self._latest: tuple[int, bytes] = -1, b""
-        """The number and the lines of the frame that was read last."""
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Read `size` bytes of lines; fewer only at their end. Raises IntegrityError for a damaged file."""
-        if self._frames is None:
-            self._frames = list(self._list_frames())
-        end, blocks = min(offset + size, self._head.bytes), []
-        number = self._find_frame(self._frames, offset) if offset < end else 0
-        while offset < end:
-            frame, lines = self._frames[number], self._decompress(number)
-            block = lines[offset - frame.start : end - frame.start]
-            blocks.append(block)
-            offset += len(block)
-            number += 1
-        return b"".join(blocks)
-
-    @property
-    def held_bytes(self) -> int:
-        """Memory for lines that were read."""
-        return len(self._latest[1])
-
-    def release(self) -> None:
-        """Release the memory of the frame that was read last. A file that is closed may live on for a while."""
-        self._latest = -1, b""
-
-    def _list_frames(self) -> Iterator[_Frame]:
-        start = place = 0
-        while place < self._head.packed_bytes and start < self._head.bytes:
-            prefix = self._read_at(place, _PREFIX.size)
-            if len(prefix) < _PREFIX.size:
-                break
-            magic, length, packed_size, size = _PREFIX.unpack(prefix)
-            if (magic, length) != (_SKIPPABLE, _PREFIX.size - 8) or not size:
-                break
-            yield _Frame(start, size, place + _PREFIX.size, packed_size)
-            start, place = start + size, place + _PREFIX.size + packed_size
-        if (start, place) != (self._head.bytes, self._head.packed_bytes):
-            raise self._make_error(f"it has {start} bytes of lines instead of {self._head.bytes}")
-
-    @staticmethod
-    def _find_frame(frames: list[_Frame], offset: int) -> int:
-        low, high = 0, len(frames)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if frames[middle].start <= offset else (low, middle)
-        return low
-
-    def _decompress(self, number: int) -> bytes:
-        if self._latest[0] != number and self._frames is not None:
-            zstd, frame = load_zstd(), self._frames[number]
-            packed = self._read_at(frame.place, frame.packed_size)
-            try:
-                lines = zstd.ZstdDecompressor().decompress(packed, max_length=frame.size + 1)
-            except (zstd.ZstdError, EOFError) as error:
-                raise self._make_error(str(error)) from error
-            if len(lines) != frame.size:
-                raise self._make_error(f"a frame has {len(lines)} bytes instead of {frame.size}")
-            self._latest = number, lines
-        return self._latest[1]
-
-    def _make_error(self, problem: str) -> IntegrityError:
-        return IntegrityError(f"{self._path} is damaged ({problem}); restore it from a backup")
 
 
 class PackedFile:
@@ -193,6 +86,11 @@ class PackedFile:
             data += self._file.read(begin, size - len(data))
         return data
 
+    def skip(self, offset: int, count: int) -> tuple[int, int]:
+        """Skip lines from the beginning of one on, as far as that is possible without reading them. Returns the offset
+        after those that were skipped, and how many are left to skip."""
+        return self._frames.skip(offset, count) if offset < self._start else (offset, count)
+
     def append(self, data: bytes) -> None:
         """Append all of `data`."""
         self._file.append(data)
@@ -230,8 +128,7 @@ class PackedFile:
         try:
             packed.truncate(place)
             for lines in self._read_frames():
-                frame = load_zstd().compress(lines, level=_LEVEL)
-                data = _PREFIX.pack(_SKIPPABLE, _PREFIX.size - 8, len(frame), len(lines)) + frame
+                data = encode_frame(lines)
                 packed.append(data)
                 start, place, checksum = start + len(lines), place + len(data), zlib.crc32(lines, checksum)
             packed.sync()

@@ -45,8 +45,12 @@ def require_gpu_policy(plan: StagePlan, options: StageOptions) -> None:
     )
 
 
-def make_engine_spec(plan: StagePlan, options: StageOptions, *, has_few_items: bool = False) -> EngineSpec:
-    """Make the spec of the engine that a stage with these options needs."""
+def make_engine_spec(
+    plan: StagePlan, options: StageOptions, group: StageGroup | None = None, *, has_few_items: bool = False
+) -> EngineSpec:
+    """Make the spec of the engine that a stage with these options needs. If it has few items, the workers begin that
+    have a process already."""
+    ready_count = 0 if group is None else group.count_ready(plan.stage_name)
     is_shared = options.policy == "gpu" and options.engine == "local" and not plan.owns_device
     return EngineSpec(
         engine=options.engine,
@@ -59,7 +63,7 @@ def make_engine_spec(plan: StagePlan, options: StageOptions, *, has_few_items: b
         recycle_resident_bytes=options.recycle_resident_bytes,
         ray=options.ray,
         classify=options.classify,
-        starts_with_one=has_few_items,
+        start_count=max(1, ready_count) if has_few_items else None,
     )
 
 

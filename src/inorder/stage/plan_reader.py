@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -153,6 +153,11 @@ class TaskMaker:
     def list_others(self) -> list[StoredItem]:
         """The results of items that no task was made for, and that were in the store before the run."""
         return [] if self._lookup is None else self._lookup.list_others()
+
+    def read_ahead(self, items: Iterable[WorkItem]) -> None:
+        """Read what is known of items whose tasks are made next, at once."""
+        if self._lookup is not None:
+            self._lookup.read_ahead([item.item_id for item in items])
 
     def make_unchecked(self, item: WorkItem) -> StageTask:
         """Make the task of an item, to run it."""

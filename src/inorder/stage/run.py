@@ -58,7 +58,6 @@ from .hash_cache import HashCache
 from .manifest.entries import describe_entry
 from .manifest.rows import add_fields, make_config_row, make_row
 from .monitor.monitor import RunMonitor
-from .monitor.prometheus import write_metrics_file
 from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item, open_journal
 from .plan_reader import PlanPosition, count_plan, fill_total, read_plan
@@ -146,6 +145,8 @@ def run_stage(
             for sink in sinks:
                 sink.close()
             if options.metrics_file is not None:
+                from .monitor.prometheus import write_metrics_file
+
                 write_metrics_file(options.metrics_file, layout.data, options.telemetry_dir)
         release_after_work(outcome.succeeded + outcome.failed)
         if outcome.stop_kind is None:
@@ -273,7 +274,7 @@ class _StageRun:
             job, rest = changed.job, changed.read(*place, position, is_prepared)
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened)
-            spec = make_engine_spec(self._plan, self._options, has_few_items=changed is not None)
+            spec = make_engine_spec(self._plan, self._options, self._group, has_few_items=changed is not None)
             engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._group)
             run = DurableRun(
                 job,

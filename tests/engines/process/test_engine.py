@@ -363,19 +363,20 @@ def test_a_limit_below_one_is_refused(name: str) -> None:
         ProcessOptions(**{name: 0})
 
 
-def test_an_engine_that_starts_with_one_worker_gets_the_others_when_the_first_has_worked_for_a_while(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_engine_that_starts_with_few_workers_gets_the_others_when_one_has_worked_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int
 ) -> None:
     monkeypatch.setattr(pool, "ALONE_S", 10**6)
-    engine = ProcessEngine(serve, 3, timeout_s=None, starts_with_one=True)
+    engine = ProcessEngine(serve, 3, timeout_s=None, start_count=count)
     try:
         engine.start()
-        assert [event.worker for event in take(engine, 1, Pulled)] == [0]
+        assert [event.worker for event in take(engine, count, Pulled)] == [*range(count)]
         assert run_batch(engine, 7) == [14]
-        assert len(engine._workers) == 1
+        assert len(engine._workers) == count
         monkeypatch.setattr(pool, "ALONE_S", 0.0)
         engine._alone_until_s = None
         give(engine, 0, Mischief("hang", str(tmp_path / "word")))
-        assert {event.worker for event in take(engine, 2, Pulled)} == {1, 2}
+        assert {event.worker for event in take(engine, 3 - count, Pulled)} == {*range(count, 3)}
     finally:
         engine.close()

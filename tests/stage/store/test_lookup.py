@@ -87,6 +87,20 @@ def test_ids_that_are_not_valid_unicode_are_found_among_the_others(data: Path, o
     assert lookup.list_others() == []
 
 
+def test_rows_that_are_read_ahead_are_found_with_one_query_whatever_their_ids(data: Path, queries: list[str]) -> None:
+    store = open_store(str(data), "stage")
+    assert store is not None
+    lookup = StoreLookup(store)
+    wanted = {item_id: store.get(item_id) for item_id in IDS}
+    queries.clear()
+    lookup.read_ahead([*IDS[::-1], "missing", "missing \udcff"])
+    assert {item_id: lookup.get(item_id) for item_id in IDS} == wanted
+    assert [lookup.get("missing"), lookup.get("missing \udcff")] == [None, None]
+    assert len(queries) == 1
+    assert lookup.list_others() == []
+    assert lookup.get(IDS[0]) == wanted[IDS[0]], "what was read ahead is used once"
+
+
 @pytest.fixture
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement that is executed by a reader of a store."""

@@ -6,10 +6,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from inorder.core.transitions import State
 from inorder.errors import IntegrityError
+from inorder.stage.contracts import StageError
 from inorder.stage.store.database import StoreReader, close_readers, open_store, store_path
+from inorder.stage.store.inputs import StoredInput
+from inorder.stage.store.reading import read_many
 from inorder.stage.store.sink import StoreSink
 from tests.sinks.harnesses import make_stored_entry
 
@@ -45,6 +49,20 @@ def test_items_are_found_by_the_beginning_of_any_id(data: Path) -> None:
         found = reader.read(item_id)
         assert found is not None
         assert (found[0].item_id, found[1]) == (item_id, item_id[:1].encode())
+
+
+def test_the_contents_of_many_items_are_read_at_once(data: Path) -> None:
+    reader = open_store(str(data), "stage")
+    assert reader is not None
+    found = reader.read_all([*IDS, "missing"])
+    assert found == {item_id: reader.read(item_id) for item_id in IDS}
+    sources = [StoredInput(str(data), "stage", item_id, item_id, 1, found[item_id][0].sha256) for item_id in IDS]
+    assert [*read_many(sources)] == [item_id[:1].encode() for item_id in IDS]
+    assert [*read_many([])] == []
+    with_content = [*sources, replace(sources[0], content=b"known")]
+    assert [*read_many(with_content)][-1] == b"known"
+    with pytest.raises(StageError, match="changed while it was read"):
+        [*read_many([replace(sources[0], sha256="0" * 64)])]
 
 
 def test_a_reader_that_was_closed_opens_the_database_again(data: Path) -> None:

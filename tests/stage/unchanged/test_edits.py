@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from inorder.host import filesystem
+from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.sink import StoreSink
 from inorder.stage.unchanged import spliced_manifest
+from inorder.stage.unchanged.changed_items import _read_blocks
 from inorder.stage.unchanged.receipt import read_receipt, write_receipt
 from tests.stage.jobs import Place
 from tests.stage.unchanged.pipeline import Pipeline
@@ -202,3 +204,18 @@ def test_a_run_that_dies_at_any_durable_operation_is_completed_by_the_next(
         assert [row["doc_id"] for row in rows] == NAMES, number
         assert [row["seq"] for row in rows] == list(range(len(NAMES))), number
     assert number > 10
+
+
+def test_items_are_looked_up_in_blocks_that_end_at_a_barrier() -> None:
+    made: list[int] = []
+
+    def make() -> Iterator[tuple[int, WorkItem] | Barrier]:
+        for number in range(40):
+            if number == 30:
+                yield Barrier()
+            made.append(number)
+            yield number, WorkItem(item_id=str(number))
+
+    found = [(len(made), 0 if isinstance(block, Barrier) else len(block)) for block in _read_blocks(make())]
+    assert found == [(8, 8), (24, 16), (30, 6), (30, 0), (40, 10)], "few at first, and none after a barrier before it"
+    assert [*_read_blocks([Barrier(), Barrier()])] == [Barrier(), Barrier()]

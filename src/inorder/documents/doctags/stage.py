@@ -24,7 +24,7 @@ from inorder.documents.inputs import BYTES_MAX, is_there
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.other_sources import OtherSources
 from inorder.documents.readers.docling import DOCLING_FORMATS
-from inorder.documents.readers.html.rules import Extent
+from inorder.documents.readers.html.extent import Extent
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import (
     READERS,

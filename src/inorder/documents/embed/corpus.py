@@ -2,12 +2,13 @@
 contributed then, and with what they contribute now.
 
 The statistics of terms are in the store. What else is needed for exact totals is kept in `DATA/cache/embed.corpus`: for
-every family, how many documents have the same facts. It is a cache; without it, all documents are read.
+every family, how many documents have the same facts, and what identifies the vectors. It is a cache; without it, all
+documents are read.
 """
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from inorder.documents.layout import EMBED, find_stored, get_vector_kind
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.stage.store.database import open_store
-from inorder.stage.store.reading import read_content
+from inorder.stage.store.reading import read_many
 
 from .corpus_statistics import PackedStatistics, TermChange, change_statistics, decode_statistics
 from .counting.messages import FamilyState
@@ -31,6 +32,8 @@ _FACTS_MAX = 100_000
 class _CorpusState(msgspec.Struct, array_like=True):
     cfg_hash: str
     families: dict[str, FamilyState]
+    identity: bytes = b""
+    """What identifies the vectors that the statistics are made of: see `corpus_identity`."""
 
 
 _DECODER = msgspec.msgpack.Decoder(_CorpusState)
@@ -54,16 +57,16 @@ def describe_change(data: str, families: Iterable[str], changed: Sequence[str], 
     if store is None or not {"dense", "lexical"} >= {*families} or len(changed) > DOCUMENTS_MAX:
         return None
     found = CorpusChange(sorted(present), [], [])
-    for doc_id in changed:
-        dense = store.get(f"dense/{doc_id}") if "dense" in families else None
-        if dense is not None:
-            facts = dense.extras
-            if not facts.keys() >= DENSE_FACTS:
-                return None
-            found.dense.append({name: facts[name] for name in DENSE_FACTS})
-        lexical = store.read(f"lexical/{doc_id}") if "lexical" in families else None
-        if lexical is not None:
-            found.lexical.append(lexical[1])
+    dense, lexical = (
+        {f"{family}/{doc_id}": doc_id for doc_id in changed} if family in families else {}
+        for family in ("dense", "lexical")
+    )
+    for item in store.get_all(dense).values():
+        facts = item.extras
+        if not facts.keys() >= DENSE_FACTS:
+            return None
+        found.dense.append({name: facts[name] for name in DENSE_FACTS})
+    found.lexical += [content for _, content in store.read_all(lexical).values()]
     return msgspec.msgpack.encode(found)
 
 
@@ -112,18 +115,28 @@ def _add_new(data: str, totals: Mapping[str, FamilyTotals], terms: TermChange, d
             for result in found.values():
                 add_dense_table(total, result)
             continue
-        for result in found.values():
-            table = unpack_stored_terms(read_content(result.source))
+        for content in read_many([result.source for result in found.values()]):
+            table = unpack_stored_terms(content)
             total.add_file(len(table.sizes), {})
             total.add_terms(table.sizes)
             terms.add(table)
 
 
-def keep_state(data: str, cfg_hash: str, totals: Mapping[str, FamilyTotals]) -> None:
+def read_identity(data: str, corpus_id: str, hash_of: Callable[[bytes], str]) -> bytes | None:
+    """What identifies the vectors that the statistics in the store are made of; None: it is not known. `hash_of`
+    returns the configuration of statistics that are made of vectors with an identity."""
+    store, state = open_store(data, EMBED), _read_state(data)
+    last = None if store is None else store.get(corpus_id)
+    if last is None or state is None or last.cfg_hash != hash_of(state.identity):
+        return None
+    return state.identity
+
+
+def keep_state(data: str, cfg_hash: str, totals: Mapping[str, FamilyTotals], identity: bytes) -> None:
     """Keep what the next update needs. An error of the disk is ignored."""
     if sum(len(total.files) for total in totals.values()) > _FACTS_MAX:
         return
-    state = _CorpusState(cfg_hash, pack_totals(totals))
+    state = _CorpusState(cfg_hash, pack_totals(totals), identity)
     with contextlib.suppress(OSError):
         write_atomic(SystemFilesystem(), _locate(data), msgspec.msgpack.encode(state))
 

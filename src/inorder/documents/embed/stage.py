@@ -5,9 +5,8 @@ all of them, the totals and the term statistics of the corpus are updated: the i
 and is skipped if none of them has changed.
 """
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -55,7 +54,8 @@ from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
-from .corpus import describe_change
+from .corpus import describe_change, read_identity
+from .corpus_identity import IdentityChange, IdentitySum
 from .groups import count_group, embed_group
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import find_module, identity, is_sparse_provider, policy
@@ -68,8 +68,8 @@ STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
 READS = ("chunks", VECTORS, "store", "chunk", NAME)
 """What the statistics of the corpus are made of: folders of DATA, and how the names of stored results begin."""
 SCHEMA_VERSION = 1
-_CORPUS_VERSION = "totals 1"
-"""To be increased whenever the totals of the corpus change."""
+_CORPUS_VERSION = "totals 1, sum"
+"""To be changed whenever the totals of the corpus change, or what identifies its vectors."""
 _IDENTITIES = 1024
 """Documents that are hashed at once."""
 _NONE = "none"
@@ -231,16 +231,22 @@ class EmbedItems:
         yield Barrier()
         yield self._make_corpus_item()
 
-    def _make_corpus_item(self, change: bytes | None = None) -> WorkItem:
+    def _make_corpus_item(self, change: bytes | None = None, identified: IdentityChange | None = None) -> WorkItem:
         """The item after all others, which are committed."""
         if self._on_embedded is not None:
             self._on_embedded()
-        cfg_hash, documents = self._hash_corpus()
+        identity, documents = self._identify_corpus() if identified is None else (identified.finish(), None)
         return WorkItem(
             item_id=CORPUS,
             outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
-            cfg_hash=cfg_hash,
-            meta={"family": CORPUS, "families": list(self._cfg_hashes), "change": change, "documents": documents},
+            cfg_hash=self._hash_corpus(identity),
+            meta={
+                "family": CORPUS,
+                "families": list(self._cfg_hashes),
+                "change": change,
+                "documents": documents,
+                "identity": identity,
+            },
             reads=READS,
         )
 
@@ -258,16 +264,26 @@ class EmbedItems:
             return None
         corpus = last.count - 1
         change = describe_change(self._data, self._cfg_hashes.keys(), sorted(ids), chunks.doc_ids)
-        return msgspec.structs.replace(
-            edits, items=self._add_corpus(edits.items, corpus, change), dropped={*edits.dropped, corpus}
-        )
+        items = self._add_corpus(edits.items, corpus, change, self._subtract_old(ids))
+        return msgspec.structs.replace(edits, items=items, dropped={*edits.dropped, corpus})
 
     def _add_corpus(
-        self, items: Iterable[tuple[int, WorkItem] | Barrier], number: int, change: bytes | None
+        self,
+        items: Iterable[tuple[int, WorkItem] | Barrier],
+        number: int,
+        change: bytes | None,
+        identified: IdentityChange | None,
     ) -> Iterator[tuple[int, WorkItem] | Barrier]:
         yield from items
         yield Barrier()
-        yield number, self._make_corpus_item(change)
+        yield number, self._make_corpus_item(change, identified)
+
+    def _subtract_old(self, doc_ids: Set[str]) -> IdentityChange | None:
+        """What identifies the vectors of all documents but these, which may get others; None: it is not known."""
+        if is_predicting() or not has_only_stored(self._data):
+            return None
+        last = read_identity(self._data, CORPUS, self._hash_corpus)
+        return None if last is None else IdentityChange(self._data, self._cfg_hashes, doc_ids, last)
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The items of a document that was just chunked."""
@@ -298,18 +314,21 @@ class EmbedItems:
         families = [f"{family}={cfg_hash}" for family, cfg_hash in self._cfg_hashes.items()]
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, *families)
 
-    def _hash_corpus(self) -> tuple[str, dict[str, int]]:
-        """A hash of all vectors of the enabled families, taken from their fingerprints, and the number of documents
-        with vectors in each family."""
-        digest = hashlib.blake2b(digest_size=16)
+    def _identify_corpus(self) -> tuple[bytes, dict[str, int]]:
+        """What identifies all vectors of the enabled families, taken from their fingerprints, and the number of
+        documents with vectors in each family."""
+        total = IdentitySum()
         documents = dict.fromkeys(self._cfg_hashes, 0)
         for block in self._list_identities():
-            text = "".join([f"{item_id} {found}\0" for item_id, found in block])
-            digest.update(text.encode("utf-8", "surrogatepass"))
+            total.add(block)
             for family in documents:
                 documents[family] += sum([item_id.startswith(f"{family}/") for item_id, _ in block])
+        return total.encode(), documents
+
+    def _hash_corpus(self, identity: bytes) -> str:
+        """A hash of everything that the statistics of the corpus depend on."""
         families = ",".join(self._cfg_hashes)
-        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest()), documents
+        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, identity.hex())
 
     def _list_identities(self) -> Iterator[list[tuple[str, str]]]:
         """The item id of all vectors of the enabled families, each with what changes whenever they change, in

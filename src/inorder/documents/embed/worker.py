@@ -180,7 +180,7 @@ def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
     found = _find_counted(item, context) or _count_all(data, item)
     if context.is_stored:
         context.write_output("statistics", found.statistics)
-        keep_state(data, item.cfg_hash, found.totals)
+        keep_state(data, item.cfg_hash, found.totals, item.meta["identity"])
     else:
         from .storage import make_statistics_file
 

@@ -300,7 +300,8 @@ def _make_startup_error(cause: StartupError) -> Exception:
 
 
 class ProcessEngine(PoolEngine):
-    """An engine of `workers` processes. It uses those that `idle` has, and leaves its own there at the end."""
+    """An engine of `workers` processes, of which `start_count` begin. It uses those that `idle` has, and leaves its own
+    there at the end."""
 
     def __init__(
         self,
@@ -312,7 +313,7 @@ class ProcessEngine(PoolEngine):
         pack: PackTasks = pack_tasks,
         lease_s: float = LEASE_S,
         idle: IdleProcesses | None = None,
-        starts_with_one: bool = False,
+        start_count: int | None = None,
     ) -> None:
         function_pickle = pickle_function(function)
         limits = options or ProcessOptions()
@@ -329,7 +330,7 @@ class ProcessEngine(PoolEngine):
             timeout_s=timeout_s,
             name="processes",
             lease_s=lease_s,
-            starts_with_one=starts_with_one,
+            start_count=start_count,
         )
 
     def process_ids(self) -> list[int]:

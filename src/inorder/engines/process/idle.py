@@ -33,15 +33,17 @@ class IdleProcesses:
         with suppress(OSError, InorderError):
             self.add(WorkerProcess(function_pickle, limits))
 
-    def copy(self, limits: "ProcessLimits") -> None:
+    def copy(self, limits: "ProcessLimits") -> bool:
         """Copy this process, if it can be copied. The copy waits for a function. It has loaded what this process has,
-        which a new one would have to load first."""
+        which a new one would have to load first. Returns whether there is a copy."""
         from .spawner import can_copy
         from .worker_process import WorkerProcess
 
         with suppress(OSError):  # an engine that gets no process here starts one
             if can_copy():
                 self.add(WorkerProcess(None, limits, self._processes))
+                return True
+        return False
 
     def _load_copy(self, function_pickle: bytes, limits: "ProcessLimits") -> bool:
         """Give a function to a copy with these limits that waits for one. Returns whether there was such a copy."""

@@ -8,7 +8,7 @@ without function words, such as a table, has no language: it is stemmed as Engli
 import re
 from collections import Counter
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 STEMMERS = {
     "ar": "arabic",
@@ -41,7 +41,7 @@ STEMMERS = {
 }
 """The Snowball stemmer of each language, by ISO 639-1 code. Other languages are not stemmed."""
 
-_FUNCTION_WORDS = "function_words.txt"
+_FUNCTION_WORDS = Path(__file__).with_name("function_words.txt")
 """One line per language: its code, and its most frequent function words."""
 _SCRIPTS = {
     "ar": "\u0600-\u06ff\u0750-\u077f",
@@ -102,7 +102,7 @@ def _script_patterns() -> dict[str, re.Pattern[str]]:
 @cache
 def _languages_by_word() -> dict[str, list[str]]:
     by_word: dict[str, list[str]] = {}
-    for line in (resources.files(__package__) / _FUNCTION_WORDS).read_text(encoding="utf-8").splitlines():
+    for line in _FUNCTION_WORDS.read_text(encoding="utf-8").splitlines():
         language, *words = line.split()
         for word in words:
             by_word.setdefault(word, []).append(language)

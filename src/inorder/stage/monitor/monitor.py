@@ -1,6 +1,5 @@
 """The monitor of a run: counts, durations, progress and telemetry. It observes, and decides nothing."""
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -177,6 +176,8 @@ class RunMonitor:
         self._metrics.is_plan_complete = True
 
     def _emit_item(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        import json  # most runs emit no items
+
         known = {"seq": entry.seq, "item_id": escape_surrogates(entry.item.item.item_id)}
         self._emit("item", **known, fields=json.loads(json.dumps(dict(fields), default=str, skipkeys=True)))
 

@@ -58,12 +58,22 @@ class StoreReader:
 
     def get_all(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
         """Return the fingerprints of those of these items that the store has, by id."""
-        found: dict[str, StoredItem] = {}
+        return {item.item_id: item for item in map(self.make_item, self.fetch_many(item_ids))}
+
+    def read_all(self, item_ids: Iterable[str]) -> dict[str, tuple[StoredItem, bytes]]:
+        """Return the fingerprints and the contents of those of these items that the store has, by id. Raises as `read`
+        does."""
+        found = map(self._unpack, self.fetch_many(item_ids, content="content"))
+        return {item.item_id: (item, content) for item, content in found}
+
+    def fetch_many(self, item_ids: Iterable[str], content: str = "NULL") -> list[Any]:
+        """Return the rows of those of these items that the store has, in any order. `content` is the last column."""
+        found: list[Any] = []
         wanted = [*map(encode_id, item_ids)]
         for start in range(0, len(wanted), _ROWS):
             values = wanted[start : start + _ROWS]
-            rows = self._fetch_items(f"WHERE item_id IN ({', '.join('?' * len(values))})", *values)
-            found |= {item.item_id: item for item in map(self.make_item, rows)}
+            condition = f"WHERE item_id IN ({', '.join('?' * len(values))})"
+            found += self._fetch_items(condition, *values, content=content)
         return found
 
     def fetch_numbered(self, condition: str, value: str | bytes) -> list[Any]:
@@ -261,9 +271,19 @@ class StoreLookup:
         self._found = bytearray(self._last_number // 8 + 1)
         """A bit per row."""
         self._found_count = 0
+        self._ahead: dict[str, Any] = {}
+        """The rows of items that are asked for next; None: the store does not have it."""
+
+    def read_ahead(self, item_ids: Sequence[str]) -> None:
+        """Read the rows of items that are asked for next, at once. They replace those that were read before."""
+        rows = self._store.fetch_many(item_ids, content="items.rowid")
+        self._ahead = dict.fromkeys(item_ids) | {decode_id(row[0]): row for row in rows}
 
     def get(self, item_id: str) -> StoredItem | None:
         """Return the fingerprint of an item; None: the store does not have it."""
+        if item_id in self._ahead:
+            row = self._ahead.pop(item_id)
+            return None if row is None else self._take(row)
         if item_id.isascii() or isinstance(encode_id(item_id), str):
             return self._blocks.get(item_id)
         rows = self._store.fetch_numbered("WHERE item_id = ?", encode_id(item_id))

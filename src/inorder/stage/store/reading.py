@@ -34,6 +34,21 @@ def read_content(source: Input) -> bytes:
     return _require_same(source, found)
 
 
+def read_many(sources: Sequence[Input]) -> Iterator[bytes]:
+    """Yield the content of each of these inputs. Those that lie in one store are read at once: they should not be too
+    many. Raises as `read_content` does."""
+    stored = [each for each in sources if isinstance(each, StoredInput) and each.content is None]
+    if len(stored) < len(sources) or len({(each.data, each.stage) for each in stored}) != 1:
+        yield from map(read_content, sources)
+        return
+    from .database import open_store  # a worker that reads only files needs no database
+
+    store = open_store(stored[0].data, stored[0].stage)
+    found = {} if store is None else store.read_all([each.item_id for each in stored])
+    for source in stored:
+        yield _require_same(source, found.get(source.item_id))
+
+
 def read_contents(sources: Sequence[Input]) -> Iterator[bytes]:
     """Yield the content of each of these inputs. Those that lie in one store and are in the order of their ids are read
     at once, with all that lie between them: they should follow each other, and not be too many. Raises as

@@ -2,9 +2,9 @@
 
 In a run of several stages, the worker of an early stage has in memory what the worker of the next one would have to
 read. So it calls that worker, too, and sends all results back at once. The result of the early stage is committed as
-always. The others are *prepared*: they wait in a database in the staging folder until their own stage plans the same
-item, with the same configuration and the same inputs. Then the driver takes the prepared result, and no worker is
-called. Manifests, fingerprints, order and resume of each stage stay as they are.
+always. The others are *prepared*: they are kept in memory, or in a database if they are many, until their own stage
+plans the same item, with the same configuration and the same inputs. Then the driver takes the prepared result, and no
+worker is called. Manifests, fingerprints, order and resume of each stage stay as they are.
 
 Prepared results are a cache. They may be lost at any moment; their items are then processed as in a run of one stage.
 An item whose worker fails has no prepared result: it fails in its own stage, with its attempts and its row.
@@ -12,10 +12,7 @@ An item whose worker fails has no prepared result: it fails in its own stage, wi
 
 import contextlib
 import os
-import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,35 +23,26 @@ from inorder.engines.base import count_cpus
 from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import OperatorError
 from inorder.host.blas import has_one_blas_thread
+from inorder.host.zstd import load_zstd
 from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
 from inorder.stage.data_layout import DataLayout
-from inorder.stage.fingerprints import combine_sha256
 from inorder.stage.options import StageOptions
-from inorder.stage.staged_results import decode_result, encode_result
+from inorder.stage.staged_results import encode_result
 from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
 
 from .ahead import BackgroundImports, LoadedAhead, import_all
 from .codec import decompress
 from .inputs import StoredInput
-from .lookup import BlockLookup
-from .rows import encode_id
+from .prepared import PreparedResults, combine_inputs
 
 if TYPE_CHECKING:
     from inorder.engines.process.worker_process import ProcessLimits
 
 _CONTENT_BYTES_MAX = 2**20
 """A longer document is visited by each stage on its own: with the time limit of that stage, and in parallel."""
-_RESULT_BYTES, _BYTES_PER_BYTE = 1000, 2
-"""Memory that a result takes: for its objects, and per byte of its encoding."""
-_SCHEMA = """
-PRAGMA journal_mode=OFF;
-PRAGMA synchronous=OFF;
-CREATE TABLE results (
-    stage TEXT, item_id TEXT, cfg_hash TEXT, input_sha256 TEXT, result BLOB, PRIMARY KEY (stage, item_id)
-) WITHOUT ROWID;
-BEGIN;
-"""
+_SECOND_AFTER = 10
+"""A stage whose work is announced this often, once per file or folder that has changed, gets a second process."""
 
 
 class Follower(NamedTuple):
@@ -106,7 +94,7 @@ class VisitWork:
                 encoded = None if isinstance(made, Skip) else encode_result(made)
                 if encoded is None:
                     return
-                digest = _combine_inputs(following)
+                digest = combine_inputs(following)
                 yield PreparedItem(work.stage, following.item_id, following.cfg_hash, digest, encoded)
                 _add_result(work, doc_id, following, made, known)
 
@@ -125,92 +113,6 @@ def _add_result(
     )
 
 
-def _combine_inputs(item: WorkItem) -> str:
-    """The hash of all inputs; empty: not all of them are stored results."""
-    hashes = {name: each.sha256 for name, each in item.inputs.items() if isinstance(each, StoredInput)}
-    return combine_sha256(hashes) if len(hashes) == len(item.inputs) else ""
-
-
-class PreparedResults:
-    """The prepared results of a run. Errors of the disk and the database count as a miss. Thread-safe.
-
-    The database is created with the first result: a run that cannot use DATA fails in its first stage, with a message.
-    """
-
-    def __init__(self, data: str | os.PathLike[str]) -> None:
-        self._path = f"{os.path.abspath(data)}/.staging/prepared.sqlite"
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._lookups: dict[tuple[str, type], BlockLookup[tuple[str, str]]] = {}
-        """By stage and kind of id. Valid until results are added."""
-
-    def add(self, prepared: Sequence[PreparedItem]) -> None:
-        """Keep results until their stages ask for them."""
-        rows = [
-            (each.stage, encode_id(each.item_id), each.cfg_hash, each.input_sha256, each.result) for each in prepared
-        ]
-        with self._lock, contextlib.suppress(sqlite3.Error, OSError):
-            if self._connection is None:
-                self._connection = self._create()
-            self._lookups.clear()
-            self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", rows)
-
-    def has(self, stage: str, item: WorkItem) -> bool:
-        """Whether there is a result of an item with this configuration and these inputs."""
-        digest = _combine_inputs(item)
-        if not digest:
-            return False
-        item_id = encode_id(item.item_id)
-        key = stage, type(item_id)
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            if key not in self._lookups:
-                self._lookups[key] = BlockLookup(partial(self._fetch_keys, stage), lambda row: (row[1], row[2]))
-            return self._lookups[key].get(item_id) == (item.cfg_hash, digest)
-        return False
-
-    def take(self, stage: str, item: WorkItem) -> tuple[StageResult, int] | None:
-        """The result of an item, and about how much memory it takes; None: it was lost."""
-        found = self._fetch("SELECT result FROM results WHERE stage = ? AND item_id = ?", stage, item)
-        result = None if found is None else decode_result(found[0])
-        return None if result is None else (result, _RESULT_BYTES + _BYTES_PER_BYTE * len(found[0]))
-
-    def close(self) -> None:
-        """Remove the database, also that of an interrupted run. Idempotent."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self._remove_file()
-
-    def _create(self) -> sqlite3.Connection:
-        self._remove_file()
-        connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
-        try:
-            connection.executescript(_SCHEMA)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _fetch_keys(self, stage: str, item_id: str | bytes, count: int) -> list[Any]:
-        if self._connection is None:
-            return []
-        query = (
-            "SELECT item_id, cfg_hash, input_sha256 FROM results "
-            f"WHERE stage = ? AND item_id >= ? ORDER BY item_id LIMIT {count}"
-        )
-        return self._connection.execute(query, (stage, item_id)).fetchall()
-
-    def _fetch(self, query: str, stage: str, item: WorkItem) -> Any:
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            if self._connection is not None:
-                return self._connection.execute(query, (stage, encode_id(item.item_id))).fetchone()
-        return None
-
-    def _remove_file(self) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self._path)
-
-
 class StageGroup:
     """The stages of one run, in order, and what they prepare for each other. To be closed at the end of the run."""
 
@@ -220,7 +122,7 @@ class StageGroup:
         self.prepared = PreparedResults(data)
         self.idle = IdleProcesses()
         """Worker processes of stages that have ended, and those that were started early."""
-        self._started: set[str] = set()
+        self._started: dict[str, _StartedAhead] = {}
         self._imports = BackgroundImports()
         self._has_few_items = False
 
@@ -234,13 +136,16 @@ class StageGroup:
 
     def start_ahead(self, name: str, is_certain: Callable[[], bool], *, has_few_items: bool = False) -> None:
         """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need.
-        `is_certain` tells whether there will be items to process."""
-        found = next((each for each in self._stages if each[0].name == name), None)
-        if found is None or name in self._started or not _has_processes(found[1]):
+        `is_certain` tells whether there will be items to process. If it is called often, there is a second process."""
+        if (started := self._started.get(name)) is not None:
+            self._start_second(started)
             return
-        self._started.add(name)
-        self._copy_once(is_certain)
+        found = next((each for each in self._stages if each[0].name == name), None)
+        if found is None or not _has_processes(found[1]):
+            return
         stage, options = found
+        self._started[name] = started = _StartedAhead(options)
+        self._copy_once(is_certain)
         work, followers = self._make_work(stage, options), self.find_followers(name)
         imports = [*stage.imports, *self._list_follow_imports([each.work.stage for each in followers])]
         if has_few_items and stage.update_imports is not None:
@@ -249,7 +154,23 @@ class StageGroup:
         from inorder.engines.process.engine import pickle_function
 
         with contextlib.suppress(OperatorError):  # the engine of the stage reports it
-            self.idle.start(pickle_function(function), _get_limits(options))
+            started.function_pickle = pickle_function(function)
+            self.idle.start(started.function_pickle, _get_limits(options))
+            started.count = 1
+
+    def _start_second(self, started: "_StartedAhead") -> None:
+        """Start a second process for a stage if there seems to be work for it, and this process can be copied."""
+        started.announced += 1
+        options = started.options
+        if started.announced != _SECOND_AFTER or started.count != 1 or (options.workers or count_cpus()) < 2:
+            return
+        if self.idle.copy(_get_limits(options)):
+            self.idle.start(started.function_pickle, _get_limits(options))
+            started.count = 2
+
+    def count_ready(self, name: str) -> int:
+        """How many processes were started for a stage before its items were known."""
+        return self._started[name].count if name in self._started else 0
 
     def _copy_once(self, is_certain: Callable[[], bool]) -> None:
         """Copy this process for the stages that start one early, if they have run before: there may be little to do,
@@ -263,6 +184,7 @@ class StageGroup:
                 limits.append(_get_limits(options))
         if limits and has_one_blas_thread() and is_certain():  # with more threads, there could be no copies
             import_all(self._list_finish_imports())
+            load_zstd()
         for each in limits:
             self.idle.copy(each)
 
@@ -330,6 +252,18 @@ class StageGroup:
             worker_setup=stage.hooks.worker_setup,
             is_stored=stage.sinks is None,
         )
+
+
+class _StartedAhead:
+    """A stage for which processes were started early."""
+
+    def __init__(self, options: StageOptions) -> None:
+        self.options = options
+        self.function_pickle = b""
+        self.count = 0
+        """Its processes."""
+        self.announced = 1
+        """How often its work was announced."""
 
 
 def _has_processes(options: StageOptions) -> bool:

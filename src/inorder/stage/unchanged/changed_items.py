@@ -6,7 +6,7 @@ A run that dies is recovered as any other. What it has committed is not the begi
 starts over, and finds the results that were committed up to date.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -25,6 +25,9 @@ from inorder.stage.worker import StageTask
 
 from .receipt import Receipt
 from .spliced_manifest import splice_manifest
+
+_BLOCK_ITEMS, _BLOCK_ITEMS_MAX = 8, 256
+"""Items that are looked up at once: at first few, so that workers begin soon, and then twice as many each time."""
 
 
 class ChangedItems:
@@ -52,17 +55,18 @@ class ChangedItems:
     ) -> Iterator[tuple[PlanItem, StageTask] | None]:
         """Yield the items, then those that are no longer in the plan; None for a barrier."""
         tasks = TaskMaker(self._plan, options, layout, cache)
-        for each in self._edits.items:
-            if isinstance(each, Barrier):
+        for block in _read_blocks(self._edits.items):
+            if isinstance(block, Barrier):
                 yield None
                 continue
-            place, item = each
-            position.count += 1
-            task = tasks.make_unchecked(item) if position.is_counting else tasks.make(item)
-            if is_prepared is not None and not task.skip and is_prepared(self._plan.stage_name, item):
-                task = task._replace(is_prepared=True)
-            self._manifest.places.append(place)
-            yield describe_item(item), task
+            tasks.read_ahead(item for _, item in block)
+            for place, item in block:
+                position.count += 1
+                task = tasks.make_unchecked(item) if position.is_counting else tasks.make(item)
+                if is_prepared is not None and not task.skip and is_prepared(self._plan.stage_name, item):
+                    task = task._replace(is_prepared=True)
+                self._manifest.places.append(place)
+                yield describe_item(item), task
         for task in self._list_stale(layout.data):
             position.count += 1
             self._manifest.places.append(self._end)
@@ -89,3 +93,23 @@ class ChangedItems:
             if found is not None and retires(item_id, found.input_path):
                 item = WorkItem(item_id=item_id, outputs={"result": f"{found.folder}/{item_id}"})
                 yield StageTask(item, REMOVED_FROM_PLAN, removals=tuple(list_published(data, item.outputs)))
+
+
+def _read_blocks(
+    items: Iterable[tuple[int, WorkItem] | Barrier],
+) -> Iterator[list[tuple[int, WorkItem]] | Barrier]:
+    """Yield items in blocks that end at a barrier, and barriers. No item after a barrier is made before it."""
+    block: list[tuple[int, WorkItem]] = []
+    size = _BLOCK_ITEMS
+    for each in items:
+        if not isinstance(each, Barrier):
+            block.append(each)
+            if len(block) < size:
+                continue
+        if block:
+            yield block
+            block, size = [], min(2 * size, _BLOCK_ITEMS_MAX)
+        if isinstance(each, Barrier):
+            yield each
+    if block:
+        yield block

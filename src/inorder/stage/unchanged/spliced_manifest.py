@@ -31,6 +31,8 @@ _PIECES_PER_LINE = 1000
 _BLOCK_BYTES = 2**16
 _CONFIG_BYTES = 4096
 """About as much as a run writes whatever the number of its items."""
+SkipRows = Callable[[int, int], tuple[int, int]]
+"""Skips a number of rows from an offset on. Returns the offset after them, and how many are left to skip."""
 _NAMED_BYTES_MAX, _WRITTEN_BYTES_MIN = 32, 256
 """What a run has written per item, if lines stand for almost all of its rows, and if it has written them. In between,
 they are in many pieces: the next run writes all of them, which then are one piece."""
@@ -46,7 +48,8 @@ def read_last_rows(manifest: ManifestSink, receipt: Receipt) -> Iterator[RowRang
             if left >= piece.count:
                 yield piece
             elif left > 0:
-                yield RowRange(piece.offset, _measure_first(piece, left, partial(_read_block, manifest)), left)
+                size = _measure_first(piece, left, manifest.skip_rows, partial(_read_block, manifest))
+                yield RowRange(piece.offset, size, left)
             left -= piece.count
         offset += len(text)
 
@@ -83,11 +86,13 @@ def _measure_rows(text: bytes, count: int) -> int:
     return end
 
 
-def _measure_first(piece: RowRange, count: int, read: Callable[[int, int], bytes]) -> int:
-    """The length of the first rows of a piece, with their newlines. `read` returns text from an offset on, no more than
-    up to another one."""
-    at = piece.offset
-    while text := read(at, piece.end):
+def _measure_first(piece: RowRange, count: int, skip: SkipRows, read: Callable[[int, int], bytes]) -> int:
+    """The length of the first rows of a piece, with their newlines. `skip` skips rows whose lengths are known, and
+    `read` returns text from an offset on, no more than up to another one."""
+    at, count = skip(piece.offset, count)
+    if not count and at <= piece.end:
+        return at - piece.offset
+    while text := read(at, piece.end) if at < piece.end else b"":
         found = text.count(b"\n")
         if found >= count:
             return at + _measure_rows(text, count) - piece.offset
@@ -123,7 +128,7 @@ class _RowCursor:
         if found.count <= count:
             self._rest = None
             return found
-        size = _measure_first(found, count, self._read)
+        size = _measure_first(found, count, self._manifest.skip_rows, self._read)
         self._rest = RowRange(found.offset + size, found.size - size, found.count - count)
         return RowRange(found.offset, size, count)
 

@@ -5,7 +5,7 @@ from selectolax.lexbor import LexborNode
 
 from inorder.documents.readers.html import clutter
 from inorder.documents.readers.html import reader as html
-from inorder.documents.readers.html.rules import Extent
+from inorder.documents.readers.html.extent import Extent
 from tests.documents.document_text import block_texts
 
 pytestmark = pytest.mark.req("DOC-1")

@@ -15,8 +15,9 @@ from inorder.documents.readers.table_grid import TableBudget
 from inorder.files.encoding import decode
 
 from .clutter import find_clutter
+from .extent import Extent
 from .guard import sanitize
-from .rules import Extent, may_have_exclusions
+from .rules import may_have_exclusions
 from .walk import HtmlWalker
 
 _META_CHARSET = re.compile(rb"""<meta[^>]+?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I)

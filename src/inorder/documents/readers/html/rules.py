@@ -5,10 +5,7 @@ belong to it.
 """
 
 import re
-from typing import Literal
 
-Extent = Literal["article", "full"]
-"""How much of a page is read: its article, or everything but hidden elements."""
 Attributes = dict[str, str | None]
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}

@@ -1,0 +1,190 @@
+"""The frames of packed lines: whole lines each, which are read at any offset, and counted without reading them.
+
+Before each frame there is a skippable one, which every tool for Zstandard leaves out. It has two numbers, the
+compressed and the original size of the next frame, so that a line is found without decompressing those before it; and
+the lengths of its lines, compressed, so that lines are counted without decompressing them. Frames of earlier versions
+have no lengths.
+"""
+
+import contextlib
+import struct
+import sys
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import msgspec
+
+from inorder.errors import IntegrityError
+from inorder.host.zstd import load_zstd
+
+_LEVEL = 1
+_PREFIX = struct.Struct("<IIII")
+"""The magic number of a skippable frame, the size of its content, and the two sizes of the frame that follows. The rest
+of the content are the lengths of the lines."""
+_HEADER_BYTES = 8
+"""Of the prefix, without the content."""
+_SKIPPABLE = 0x184D2A5D
+ReadAt = Callable[[int, int], bytes]
+
+
+class PackedHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a file with packed lines. It has the fields that every row of a manifest has."""
+
+    stage: str
+    doc_id: str
+    status: str = "packed"
+    schema_version: int = 1
+    file: str
+    """The name of the file with the packed lines."""
+    bytes: int
+    """The length of the packed lines."""
+    crc32: int
+    """Of the packed lines."""
+    packed_bytes: int
+    """The length of the file that has them."""
+
+
+class _Frame(NamedTuple):
+    start: int
+    """Offset of its first line."""
+    size: int
+    place: int
+    """Offset in the file."""
+    packed_size: int
+    lengths_size: int
+    """Bytes before `place` that have the lengths of its lines; 0: they are not known."""
+
+
+def encode_frame(lines: bytes) -> bytes:
+    """A frame of these lines, after its sizes and the lengths of the lines."""
+    frame: bytes = load_zstd().compress(lines, level=_LEVEL)
+    lengths = pack_lengths(lines)
+    size = _PREFIX.size - _HEADER_BYTES + len(lengths)
+    return _PREFIX.pack(_SKIPPABLE, size, len(frame), len(lines)) + lengths + frame
+
+
+class PackedFrames:
+    """The packed lines, read at any offset. `read_at` reads the file that has them."""
+
+    def __init__(self, path: str, head: PackedHead, read_at: ReadAt) -> None:
+        self._path = path
+        self._head = head
+        self._read_at = read_at
+        self._frames: list[_Frame] | None = None
+        self._latest: tuple[int, bytes] = -1, b""
+        """The number and the lines of the frame that was read last."""
+        self._latest_ends: tuple[int, Sequence[int]] = -1, ()
+        """The number of the frame whose lengths were read last, and the offset in it of the end of each line."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Read `size` bytes of lines; fewer only at their end. Raises IntegrityError for a damaged file."""
+        frames = self._load_frames()
+        end, blocks = min(offset + size, self._head.bytes), []
+        number = self._find_frame(frames, offset) if offset < end else 0
+        while offset < end:
+            frame, lines = frames[number], self._decompress(number)
+            block = lines[offset - frame.start : end - frame.start]
+            blocks.append(block)
+            offset += len(block)
+            number += 1
+        return b"".join(blocks)
+
+    def skip(self, offset: int, count: int) -> tuple[int, int]:
+        """Skip lines from the beginning of one on, as far as their lengths are known. Returns the offset after those
+        that were skipped, and how many are left to skip."""
+        frames = self._load_frames()
+        number = self._find_frame(frames, offset) if offset < self._head.bytes else len(frames)
+        while count and number < len(frames):
+            start, ends = frames[number].start, self._read_ends(number)
+            before = 0 if offset == start else bisect_left(ends, offset - start) + 1
+            if not ends or (before and (before > len(ends) or ends[before - 1] != offset - start)):
+                break  # not known, or not the beginning of a line
+            skipped = min(count, len(ends) - before)
+            offset, count, number = start + ends[before + skipped - 1], count - skipped, number + 1
+        return offset, count
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory for lines that were read."""
+        return len(self._latest[1])
+
+    def release(self) -> None:
+        """Release the memory of the frame that was read last. A file that is closed may live on for a while."""
+        self._latest, self._latest_ends = (-1, b""), (-1, ())
+
+    def _load_frames(self) -> list[_Frame]:
+        if self._frames is None:
+            self._frames = list(self._list_frames())
+        return self._frames
+
+    def _read_ends(self, number: int) -> Sequence[int]:
+        """The end of each line of a frame; empty: they are not known."""
+        if self._latest_ends[0] != number:
+            frame = self._load_frames()[number]
+            lengths = _unpack_lengths(self._read_at(frame.place - frame.lengths_size, frame.lengths_size))
+            ends = [*accumulate(lengths)]
+            self._latest_ends = number, ends if ends and ends[-1] == frame.size else ()
+        return self._latest_ends[1]
+
+    def _list_frames(self) -> Iterator[_Frame]:
+        start = place = 0
+        while place < self._head.packed_bytes and start < self._head.bytes:
+            prefix = self._read_at(place, _PREFIX.size)
+            if len(prefix) < _PREFIX.size:
+                break
+            magic, length, packed_size, size = _PREFIX.unpack(prefix)
+            lengths_size = length + _HEADER_BYTES - _PREFIX.size
+            if magic != _SKIPPABLE or lengths_size < 0 or not size:
+                break
+            frame = _Frame(start, size, place + _PREFIX.size + lengths_size, packed_size, lengths_size)
+            yield frame
+            start, place = start + size, frame.place + packed_size
+        if (start, place) != (self._head.bytes, self._head.packed_bytes):
+            raise self._make_error(f"it has {start} bytes of lines instead of {self._head.bytes}")
+
+    @staticmethod
+    def _find_frame(frames: list[_Frame], offset: int) -> int:
+        low, high = 0, len(frames)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if frames[middle].start <= offset else (low, middle)
+        return low
+
+    def _decompress(self, number: int) -> bytes:
+        if self._latest[0] != number and self._frames is not None:
+            zstd, frame = load_zstd(), self._frames[number]
+            packed = self._read_at(frame.place, frame.packed_size)
+            try:
+                lines = zstd.ZstdDecompressor().decompress(packed, max_length=frame.size + 1)
+            except (zstd.ZstdError, EOFError) as error:
+                raise self._make_error(str(error)) from error
+            if len(lines) != frame.size:
+                raise self._make_error(f"a frame has {len(lines)} bytes instead of {frame.size}")
+            self._latest = number, lines
+        return self._latest[1]
+
+    def _make_error(self, problem: str) -> IntegrityError:
+        return IntegrityError(f"{self._path} is damaged ({problem}); restore it from a backup")
+
+
+def pack_lengths(lines: bytes) -> bytes:
+    """Compress the lengths of lines, with their newlines."""
+    lengths = array("I", [len(line) + 1 for line in lines[:-1].split(b"\n")])
+    if sys.byteorder == "big":
+        lengths.byteswap()
+    return zlib.compress(lengths.tobytes(), 1)
+
+
+def _unpack_lengths(packed: bytes) -> Sequence[int]:
+    """The inverse of `pack_lengths`. Empty: there are none, or they are damaged."""
+    lengths = array("I")
+    with contextlib.suppress(zlib.error, ValueError):
+        if packed:
+            lengths.frombytes(zlib.decompress(packed))
+    if sys.byteorder == "big":
+        lengths.byteswap()
+    return lengths
