@@ -6,7 +6,8 @@
 * `files`: files in DATA (target: at most 40)
 * `disk`: bytes in DATA per byte of text, dense vectors not counted (target: at most 6)
 * `rerun`: seconds of wall and of processor time when nothing has changed (target: at most 1.5 s)
-* `changed`: wall time with 1 % of the documents changed, as a part of that of the first run (target: at most 0.05)
+* `changed`: wall time with 1 % of the documents changed, as a part of that of the first run (target: at most 0.05); the
+  median of three such runs, one after the other
 
 Every document is Markdown of 400 bytes: a title and a few sentences of random words. Dense vectors are those of the
 provider `hash`. The modules are compiled before, as those of an installed package are.
@@ -18,6 +19,7 @@ import os
 import random
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ DOCUMENT_BYTES = 400
 PER_FOLDER = 500
 SHARE = 100
 """One of this many documents is changed."""
+CHANGES = 3
 RACY_S = 2.5
 """How long to wait before the first run. What was written just before a run is read again by the next one: its
 timestamps do not show every change. Documents are rarely that new."""
@@ -50,12 +53,12 @@ def make_documents(folder: Path, count: int) -> None:
         path.write_text(make_text(random.Random(number), words))
 
 
-def change_documents(folder: Path, count: int) -> None:
-    """Write one of every `SHARE` documents again, with another text."""
-    words = make_words(random.Random(1))
+def change_documents(folder: Path, count: int, change: int = 1) -> None:
+    """Write one of every `SHARE` documents again, with another text for every number of a change."""
+    words = make_words(random.Random(change))
     for number in range(0, count, SHARE):
         path = folder / f"{number // PER_FOLDER:04}" / f"{number:07}.md"
-        path.write_text(make_text(random.Random(count + number), words))
+        path.write_text(make_text(random.Random(change * count + number), words))
 
 
 def make_words(source: random.Random) -> list[str]:
@@ -119,8 +122,10 @@ def measure(count: int, folder: Path) -> dict[str, float]:
     first = run(sources, data, environment)
     files, size = count_bytes(data)
     again = run(sources, data, environment)
-    change_documents(sources, count)
-    changed = run(sources, data, environment)
+    changes = []
+    for change in range(1, CHANGES + 1):
+        change_documents(sources, count, change)
+        changes.append(run(sources, data, environment))
     return {
         "documents": count,
         "processor_ms": first.processor_s * 1000 / count,
@@ -129,8 +134,8 @@ def measure(count: int, folder: Path) -> dict[str, float]:
         "disk": size / (count * DOCUMENT_BYTES),
         "rerun_wall_s": again.wall_s,
         "rerun_processor_s": again.processor_s,
-        "changed": changed.wall_s / first.wall_s,
-        "changed_processor": changed.processor_s / first.processor_s,
+        "changed": statistics.median(changed.wall_s for changed in changes) / first.wall_s,
+        "changed_processor": statistics.median(changed.processor_s for changed in changes) / first.processor_s,
     }
 
 
