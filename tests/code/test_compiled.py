@@ -58,6 +58,15 @@ def test_a_file_with_a_byte_order_mark_and_other_scripts_gives_the_same_in_pytho
     ]
 
 
+@pytest.mark.req("IDX-1")
+def test_only_the_first_part_of_a_long_definition_has_its_documentation() -> None:
+    data = b'def f():\n    """Light the lamp."""\n' + b"    g()\n" * 300
+    check_same("a.py", data)
+    docs = [chunk.doc for chunk in parse("a.py", data).chunks]
+    assert len(docs) > 2
+    assert docs == ["Light the lamp.", *[""] * (len(docs) - 1)]
+
+
 @pytest.mark.slow
 @pytest.mark.req("IDX-1")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -121,10 +121,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "calls of the last line of a file are lost",
         "code/parse.py",
-        "    for start, end in captures.calls:\n",
-        "    for start, end in captures.calls:\n"
-        "        if source.line_of(start) == source.line_count:\n"
-        "            break\n",
+        "return locate_calls(captures.calls, ",
+        "return locate_calls([each for each in captures.calls if source.line_of(each[0]) < source.line_count], ",
         f"{_RULES}test_calls_within_a_definition_include_those_of_its_last_line",
     ),
     Mutant(
@@ -457,6 +455,27 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "elif must_be_copied(published):",
         "elif False:",
         "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",
+    ),
+    Mutant(
+        "of two matches with one start, the first counts",
+        "code/python_matches.py",
+        "ends[node.start_byte] = node.end_byte",
+        "ends.setdefault(node.start_byte, node.end_byte)",
+        "tests/code/test_compiled.py::test_matches_are_sorted_as_in_python",
+    ),
+    Mutant(
+        "a definition that has ended is still the caller",
+        "code/python_matches.py",
+        "        _pop_ended(stack, start)\n",
+        "",
+        "tests/code/test_compiled.py::test_calls_are_within_the_innermost_scope",
+    ),
+    Mutant(
+        "a chunk after the head of a definition repeats its documentation",
+        "code/python_pieces.py",
+        "piece.owner is owner and piece.first <= owner.line for piece in group",
+        "piece.owner is owner for piece in group",
+        "tests/code/test_compiled.py::test_only_the_first_part_of_a_long_definition_has_its_documentation",
     ),
     Mutant(
         "small definitions are joined one line too far",

@@ -15,8 +15,9 @@ from inorder.stage.context import StageContext
 from inorder.stage.contracts import WorkItem
 from inorder.stage.store.inputs import StoredInput
 
-CHUNKS_MAX = 1024
-"""Chunks of one group: enough for a few batches of a large GPU."""
+CHUNKS_MAX = 512
+"""Chunks of one group: with a group in every worker, enough for some batches of a large GPU. The results of a group
+come at once, and the driver commits the last groups of all workers when the model has nothing left to do."""
 _RESOURCE = "group"
 
 

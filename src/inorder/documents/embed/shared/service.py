@@ -7,6 +7,7 @@ interpreter that runs the model does nothing else.
 
 import contextlib
 import socket
+import sys
 import threading
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
@@ -28,6 +29,9 @@ from inorder.stage.monitor.gpu import read_own_gpu_memory_bytes
 from .messages import EmbedReply, EmbedRequest, ProviderInfo, ServiceInfo, unpack_tokens
 
 _WATCH_S = 1.0
+_SWITCH_S = 0.0005
+"""How long a thread may keep the interpreter when another one waits for it. Most often that is the thread of the model:
+it waits after each operation that has released the interpreter, while the threads of connections unpack texts."""
 NO_GPU = -1
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(EmbedRequest)
@@ -44,6 +48,7 @@ def serve_providers(
     """Entry point of the process: open the providers, and serve connections until the parent ends. `gpu_bytes` is a
     shared number in which the memory on GPUs is kept up to date."""
     bind_to_parent()
+    sys.setswitchinterval(_SWITCH_S)
 
     def note_gpu_memory() -> None:
         size = read_own_gpu_memory_bytes()
