@@ -17,7 +17,7 @@ from inorder.stage.store.inputs import StoredInput
 
 CHUNKS_MAX = 512
 """Chunks of one group: with a group in every worker, enough for some batches of a large GPU. The results of a group
-come at once, and the driver commits the last groups of all workers when the model has nothing left to do."""
+come at once, so those of the last groups of all workers are committed after the model has ended."""
 _RESOURCE = "group"
 
 
