@@ -9,6 +9,8 @@ The Python functions are the reference. A test compares both on the same files. 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "_attributes.h"
+
 /* ---- places in a file */
 
 typedef struct {
@@ -97,16 +99,6 @@ static PyObject *role_names[SPAN_ROLES];
 static PyObject *start_name, *end_name;
 
 #define PATTERNS_MAX 256
-
-static Py_ssize_t read_number(PyObject *object, PyObject *name)
-{
-    PyObject *found = PyObject_GetAttr(object, name);
-    if (found == NULL)
-        return -1;
-    Py_ssize_t number = PyLong_AsSsize_t(found);
-    Py_DECREF(found);
-    return number;
-}
 
 /* The role of a pattern by what `roles` says of it, which `find_role` finds out with the first match. */
 static int find_role(PyObject *pattern, PyObject *nodes, PyObject *roles, PyObject *find)

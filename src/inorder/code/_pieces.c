@@ -8,6 +8,8 @@ The Python module is the reference. A test compares both on the same files. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "_attributes.h"
+
 #define NONE (-1)
 
 typedef struct {
@@ -46,16 +48,6 @@ static PyObject *line_name, *last_line_name, *leading_line_name, *has_chunk_name
 static unsigned char is_word_byte[256];
 
 /* ---- reading the arguments */
-
-static Py_ssize_t read_number(PyObject *object, PyObject *name)
-{
-    PyObject *found = PyObject_GetAttr(object, name);
-    if (found == NULL)
-        return -1;
-    Py_ssize_t number = PyLong_AsSsize_t(found);
-    Py_DECREF(found);
-    return number;
-}
 
 static int read_definition(Definition *target, PyObject *object, PyObject *function_kinds)
 {

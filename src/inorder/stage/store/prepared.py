@@ -105,7 +105,7 @@ class PreparedResults:
 
     def close(self) -> None:
         """Forget all results, and remove the database, also that of an interrupted run. Idempotent."""
-        self._kept = {}
+        self._kept, self._kept_bytes = {}, 0
         if self._connection is not None:
             self._connection.close()
             self._connection = None
