@@ -227,6 +227,16 @@ def test_known_words_are_found_in_the_tables_of_a_counter_that_grow() -> None:
         assert len(counter) == len(words)
 
 
+@pytest.mark.usefixtures("counter")
+@pytest.mark.parametrize("size", range(1, 30))
+def test_words_of_any_length_are_told_apart(size: int) -> None:
+    """A text ends with each of them in turn: no more than the word can be read there."""
+    words = ["b" * size, "b" * (size + 1), *("b" * at + "c" + "b" * (size - at - 1) for at in range(size))]
+    chunks = [(" ".join([*words, word]), word, "") for word in words]
+    for _ in range(2):
+        assert read_counts(count_file_terms(chunks, "")) == count_by_hand(chunks)
+
+
 @pytest.mark.skipif(CompiledCounter is None, reason="inorder was built without a C compiler")
 def test_a_counter_that_failed_knows_its_words_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts of its new words were not stemmed, so it could not count them."""
@@ -251,6 +261,7 @@ def test_a_counter_that_failed_knows_its_words_anew(monkeypatch: pytest.MonkeyPa
         (list, ["a text without headings"], ValueError),
         (list, [1, 2], TypeError),
         (list, [["a", 1], []], TypeError),
+        (list, [["a", "a\0"], []], ValueError),
         (lambda parts: parts[1:], ["fog", ""], ValueError),
         (lambda parts: None, ["fog", ""], TypeError),
         (lambda parts: [1], ["fog", ""], TypeError),

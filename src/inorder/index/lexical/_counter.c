@@ -18,6 +18,7 @@ The Python modules are the reference. A test compares both on the same texts. */
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
 #define LENGTH_MAX 65535
+#define WAITING_WORDS 8
 
 /* ---- the counter */
 
@@ -25,14 +26,19 @@ typedef struct {
     PyObject_HEAD
     PyObject *stem_many; /* from a list of parts of names to the terms of each */
     Names words, parts, terms;
-    Bytes word_terms;       /* the terms of each word, word after word */
-    Bytes word_ends;        /* where those of each word end */
+    Bytes word_lists;       /* a TermList for each word */
+    Bytes listed_terms;     /* the terms of the words that have several */
     Bytes part_terms;       /* the term of each part */
     Bytes term_marks;       /* a TermMark for each term */
     int32_t file, chunk;    /* numbers of the latest ones */
     Bytes found;            /* the words of the current file, or the terms: see `Field` */
     int is_damaged;         /* a call has not ended: some words may be without their terms */
 } Counter;
+
+typedef struct {
+    int32_t count;
+    int32_t first; /* the term if there is one, else the place of the first in `listed_terms` */
+} TermList;
 
 typedef struct {
     int32_t file, rank;     /* the latest file that has the term, and its number in the vocabulary of that file */
@@ -105,7 +111,7 @@ static int32_t number_part(Counter *self, const char *word, size_t size)
 {
     char part[TERM_BYTES_MAX];
     copy_lower(part, word, size);
-    return number_name(&self->parts, part, size);
+    return number_name(&self->parts, part, size, sizeof part);
 }
 
 static int add_parts(Counter *self, int32_t number)
@@ -123,13 +129,33 @@ static int add_parts(Counter *self, int32_t number)
 
 static int32_t number_term(Counter *self, const char *term, size_t size)
 {
-    int32_t number = number_name(&self->terms, term, size);
+    int32_t number = number_name(&self->terms, term, size, size);
     if (number == NONE || (size_t)number < self->term_marks.size / sizeof(TermMark))
         return number;
     TermMark mark = {NONE, NONE, NONE, NONE};
     return append(&self->term_marks, &mark, sizeof mark) < 0 ? NONE : number;
 }
 
+/* Append the number of a term that was derived in Python. */
+static int add_text(Counter *self, PyObject *text, Bytes *numbers)
+{
+    Py_ssize_t size;
+    const char *term = PyUnicode_AsUTF8AndSize(text, &size);
+    if (term == NULL)
+        return -1;
+    if (memchr(term, 0, (size_t)size)) {
+        PyErr_SetString(PyExc_ValueError, "a term contains a zero");
+        return -1;
+    }
+    int32_t number = number_term(self, term, (size_t)size);
+    if (number == NONE || append_number(numbers, number) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+/* Add the term of a word as a whole. Without letters and digits it has none. */
 static int add_whole(Counter *self, const char *word, size_t size)
 {
     char whole[TERM_BYTES_MAX];
@@ -143,29 +169,39 @@ static int add_whole(Counter *self, const char *word, size_t size)
         return 0;
     copy_lower(whole, word, size);
     int32_t term = number_term(self, whole, size);
-    return term == NONE ? -1 : append_number(&self->word_terms, term);
+    return term == NONE ? -1 : append_number(&self->listed_terms, term);
+}
+
+/* Add the terms of the parts of a word, and of the word itself if it has several. */
+static int list_terms(Counter *self, const char *word, size_t size)
+{
+    size_t end = 0;
+    int count = 0;
+    if (is_data(word, size))
+        return add_whole(self, word, size);
+    for (size_t at = find_part(word, size, 0, &end); at < size; at = find_part(word, size, end, &end)) {
+        int32_t part = number_part(self, word + at, end - at);
+        if (part == NONE || append_number(&self->listed_terms, NUMBERS(self->part_terms)[part]) < 0)
+            return -1;
+        count++;
+    }
+    return count > 1 ? add_whole(self, word, size) : 0;
 }
 
 /* Add the terms of a new word, whose parts have theirs. */
 static int add_terms(Counter *self, int32_t number)
 {
-    size_t size, end = 0;
-    int count = 0;
+    size_t size, before = self->listed_terms.size;
     const char *word = get_name(&self->words, number, &size);
-    if (is_data(word, size)) {
-        if (add_whole(self, word, size) < 0)
-            return -1;
-        return append_number(&self->word_ends, COUNT_OF(self->word_terms));
-    }
-    for (size_t at = find_part(word, size, 0, &end); at < size; at = find_part(word, size, end, &end)) {
-        int32_t part = number_part(self, word + at, end - at);
-        if (part == NONE || append_number(&self->word_terms, NUMBERS(self->part_terms)[part]) < 0)
-            return -1;
-        count++;
-    }
-    if (count > 1 && add_whole(self, word, size) < 0)
+    if (list_terms(self, word, size) < 0)
         return -1;
-    return append_number(&self->word_ends, COUNT_OF(self->word_terms));
+    int32_t first = (int32_t)(before / sizeof(int32_t));
+    TermList list = {COUNT_OF(self->listed_terms) - first, first};
+    if (list.count == 1) {
+        list.first = NUMBERS(self->listed_terms)[first];
+        self->listed_terms.size = before;
+    }
+    return append(&self->word_lists, &list, sizeof list);
 }
 
 /* Stem all parts that have no term yet. */
@@ -192,15 +228,8 @@ static int stem_parts(Counter *self)
         goto end;
     }
     for (int32_t at = 0; at < count; at++) {
-        Py_ssize_t size;
-        const char *stem = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(sequence, at), &size);
-        if (stem == NULL)
+        if (add_text(self, PySequence_Fast_GET_ITEM(sequence, at), &self->part_terms) < 0)
             goto end;
-        int32_t term = number_term(self, stem, (size_t)size);
-        if (term == NONE || append_number(&self->part_terms, term) < 0) {
-            PyErr_NoMemory();
-            goto end;
-        }
     }
     status = 0;
 end:
@@ -210,22 +239,43 @@ end:
     return status;
 }
 
-/* Number the words of a text in ASCII. */
+typedef struct {
+    const char *start;
+    size_t size;
+    Key key;
+    uint32_t hash;
+} Word;
+
+static int number_word(Counter *self, const Word *word)
+{
+    int32_t number = number_key(&self->words, word->key, word->hash, word->start, word->size);
+    return number == NONE ? -1 : append_number(&self->found, number);
+}
+
+/* Number the words of a text in ASCII. Each is looked up some words later, when its slot has come from memory. */
 static int number_words(Counter *self, const char *text, size_t size)
 {
-    size_t at = 0;
-    for (;;) {
+    Word waiting[WAITING_WORDS];
+    size_t at = 0, count = 0;
+    for (;; count++) {
         while (at < size && KIND(text, at) == OTHER)
             at++;
         if (at == size)
-            return 0;
+            break;
         size_t start = at;
         while (at < size && KIND(text, at) != OTHER)
             at++;
-        int32_t number = number_name(&self->words, text + start, at - start);
-        if (number == NONE || append_number(&self->found, number) < 0)
+        Word *word = &waiting[count % WAITING_WORDS];
+        if (count >= WAITING_WORDS && number_word(self, word) < 0)
             return -1;
+        Key key = make_key(text + start, at - start, size - start);
+        *word = (Word){text + start, at - start, key, hash_key(key)};
+        PREFETCH(&self->words.slots[word->hash & self->words.mask]);
     }
+    for (size_t next = count > WAITING_WORDS ? count - WAITING_WORDS : 0; next < count; next++)
+        if (number_word(self, &waiting[next % WAITING_WORDS]) < 0)
+            return -1;
+    return 0;
 }
 
 /* Number terms that were derived in Python. */
@@ -235,19 +285,8 @@ static int number_terms(Counter *self, PyObject *terms)
     if (sequence == NULL)
         return -1;
     int status = 0;
-    for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(sequence) && status == 0; at++) {
-        Py_ssize_t size;
-        const char *term = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(sequence, at), &size);
-        if (term == NULL) {
-            status = -1;
-            break;
-        }
-        int32_t number = number_term(self, term, (size_t)size);
-        if (number == NONE || append_number(&self->found, number) < 0) {
-            PyErr_NoMemory();
-            status = -1;
-        }
-    }
+    for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(sequence) && status == 0; at++)
+        status = add_text(self, PySequence_Fast_GET_ITEM(sequence, at), &self->found);
     Py_DECREF(sequence);
     return status;
 }
@@ -277,7 +316,7 @@ static int read_fields(Counter *self, PyObject *fields, Field *read)
         }
         read[at] = (Field){!is_text, COUNT_OF(self->found)};
     }
-    int32_t first = COUNT_OF(self->word_ends);
+    int32_t first = (int32_t)(self->word_lists.size / sizeof(TermList));
     for (int32_t word = first; word < self->words.count; word++) {
         if (add_parts(self, word) < 0) {
             PyErr_NoMemory();
@@ -351,15 +390,15 @@ static int append_length(Bytes *lengths, int32_t length)
 /* Count the terms of a field, from a position in `found` on. */
 static int count_field(Counter *self, const Field *field, int32_t start, int is_head, Columns *columns)
 {
-    const int32_t *ends = NUMBERS(self->word_ends), *terms = NUMBERS(self->word_terms);
+    const TermList *lists = (const TermList *)self->word_lists.data;
     int32_t length = 0;
     for (int32_t at = start; at < field->end; at++) {
         int32_t number = NUMBERS(self->found)[at];
-        int32_t first = number && !field->has_terms ? ends[number - 1] : 0;
-        int32_t count = field->has_terms ? 1 : ends[number] - first;
-        length += count;
-        for (int32_t each = 0; each < count; each++) {
-            if (count_term(self, field->has_terms ? number : terms[first + each], is_head, columns) < 0)
+        TermList list = field->has_terms ? (TermList){1, number} : lists[number];
+        const int32_t *terms = list.count == 1 ? &list.first : NUMBERS(self->listed_terms) + list.first;
+        length += list.count;
+        for (int32_t each = 0; each < list.count; each++) {
+            if (count_term(self, terms[each], is_head, columns) < 0)
                 return -1;
         }
     }
@@ -455,8 +494,8 @@ static void counter_dealloc(Counter *self)
     close_names(&self->words);
     close_names(&self->parts);
     close_names(&self->terms);
-    PyMem_Free(self->word_terms.data);
-    PyMem_Free(self->word_ends.data);
+    PyMem_Free(self->word_lists.data);
+    PyMem_Free(self->listed_terms.data);
     PyMem_Free(self->part_terms.data);
     PyMem_Free(self->term_marks.data);
     PyMem_Free(self->found.data);

@@ -6,6 +6,12 @@
 
 #define NONE (-1)
 
+#if defined(__GNUC__)
+#define PREFETCH(place) __builtin_prefetch(place)
+#else
+#define PREFETCH(place) ((void)(place))
+#endif
+
 /* ---- growing arrays */
 
 typedef struct {
@@ -51,10 +57,22 @@ static int append_number(Bytes *bytes, int32_t number)
 #define COUNT_OF(bytes) ((int32_t)((bytes).size / sizeof(int32_t)))
 #define NUMBERS(bytes) ((int32_t *)(bytes).data)
 
-/* ---- a table of names, numbered in the order in which they are added */
+/* ---- a table of names, numbered in the order in which they are added
+
+Most names are short, and most lookups find one: so a slot has the name itself. A name of at most SHORT bytes is its
+bytes, followed by zeros. A longer one is a hash, with a zero before the last three bytes, which are not all zero: no
+short name is like that, as no name contains a zero. */
+
+#define SHORT 12
 
 typedef struct {
-    uint32_t hash;
+    uint64_t head; /* the first eight bytes */
+    uint32_t tail; /* the others */
+} Key;
+
+typedef struct {
+    uint64_t head; /* those of its key */
+    uint32_t tail;
     int32_t number; /* NONE: free */
 } Slot;
 
@@ -91,20 +109,51 @@ static const char *get_name(const Names *names, int32_t number, size_t *size)
     return names->text.data + starts[number];
 }
 
-static uint32_t hash_name(const char *name, size_t size)
+static uint64_t mix(uint64_t hash, uint64_t part)
 {
-    uint64_t hash = 0x9E3779B97F4A7C15u ^ size;
-    while (size >= 8) {
-        uint64_t part;
+    hash = (hash ^ part) * 0xC2B2AE3D27D4EB4Fu;
+    return hash ^ hash >> 29;
+}
+
+static Key make_long_key(const char *name, size_t size)
+{
+    uint64_t hash = 0x9E3779B97F4A7C15u ^ size, part = 0;
+    for (; size >= 8; name += 8, size -= 8) {
         memcpy(&part, name, 8);
-        hash = (hash ^ part) * 0xC2B2AE3D27D4EB4Fu;
-        hash ^= hash >> 29;
-        name += 8;
-        size -= 8;
+        hash = mix(hash, part);
     }
-    uint64_t rest = 0;
-    memcpy(&rest, name, size);
-    hash = (hash ^ rest) * 0xD6E8FEB86659FD93u;
+    part = 0;
+    memcpy(&part, name, size);
+    hash = mix(hash, part);
+    return (Key){hash, (uint32_t)(hash >> 32) << 8 | 0x100};
+}
+
+/* The key of a name. `room` bytes can be read from its start on. */
+static Key make_key(const char *name, size_t size, size_t room)
+{
+    Key key = {0, 0};
+    if (size > SHORT)
+        return make_long_key(name, size);
+    if (room < SHORT) {
+        char copy[SHORT] = {0};
+        memcpy(copy, name, size);
+        memcpy(&key.head, copy, 8);
+        memcpy(&key.tail, copy + 8, 4);
+        return key;
+    }
+    memcpy(&key.head, name, 8);
+    if (size < 8) {
+        key.head &= (1ull << 8 * size) - 1;
+    } else {
+        memcpy(&key.tail, name + 8, 4);
+        key.tail &= (uint32_t)((1ull << 8 * (size - 8)) - 1);
+    }
+    return key;
+}
+
+static uint32_t hash_key(Key key)
+{
+    uint64_t hash = (key.head ^ (uint64_t)key.tail * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
     return (uint32_t)(hash >> 32);
 }
 
@@ -118,7 +167,7 @@ static int grow(Names *names)
     for (uint32_t at = 0; at <= names->mask; at++) {
         if (names->slots[at].number == NONE)
             continue;
-        uint32_t place = names->slots[at].hash & mask;
+        uint32_t place = hash_key((Key){names->slots[at].head, names->slots[at].tail}) & mask;
         while (slots[place].number != NONE)
             place = (place + 1) & mask;
         slots[place] = names->slots[at];
@@ -129,26 +178,37 @@ static int grow(Names *names)
     return 0;
 }
 
-/* The number of a name, which is added if it is new; NONE without memory. */
-static int32_t number_name(Names *names, const char *name, size_t size)
+static int is_name(const Names *names, int32_t number, const char *name, size_t size)
 {
-    uint32_t hash = hash_name(name, size);
+    size_t known_size;
+    const char *known = get_name(names, number, &known_size);
+    return known_size == size && memcmp(known, name, size) == 0;
+}
+
+/* The number of a name, which is added if it is new; NONE without memory. */
+static int32_t number_key(Names *names, Key key, uint32_t hash, const char *name, size_t size)
+{
     uint32_t place = hash & names->mask;
     for (; names->slots[place].number != NONE; place = (place + 1) & names->mask) {
-        if (names->slots[place].hash != hash)
-            continue;
-        size_t known_size;
-        const char *known = get_name(names, names->slots[place].number, &known_size);
-        if (known_size == size && memcmp(known, name, size) == 0)
-            return names->slots[place].number;
+        const Slot *slot = &names->slots[place];
+        if (slot->head == key.head && slot->tail == key.tail
+            && (size <= SHORT || is_name(names, slot->number, name, size)))
+            return slot->number;
     }
     if (names->text.size + size > INT32_MAX || append(&names->text, name, size) < 0)
         return NONE;
     if (append_number(&names->starts, (int32_t)names->text.size) < 0)
         return NONE;
-    names->slots[place] = (Slot){hash, names->count};
+    names->slots[place] = (Slot){key.head, key.tail, names->count};
     int32_t number = names->count++;
     if ((uint32_t)names->count * 2 > names->mask && grow(names) < 0)
         return NONE;
     return number;
+}
+
+/* As `number_key`. `room` bytes can be read from the start of the name on. */
+static int32_t number_name(Names *names, const char *name, size_t size, size_t room)
+{
+    Key key = make_key(name, size, room);
+    return number_key(names, key, hash_key(key), name, size);
 }
