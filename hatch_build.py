@@ -12,6 +12,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 EXTENSIONS = {
+    "inorder.code._calls": "src/inorder/code/_calls.c",
     "inorder.code._matches": "src/inorder/code/_matches.c",
     "inorder.code._pieces": "src/inorder/code/_pieces.c",
     "inorder.index.lexical._counter": "src/inorder/index/lexical/_counter.c",

@@ -6,10 +6,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from inorder.code import captures, parse, pieces, python_matches, python_pieces, source
+from inorder.code import calls, captures, pieces, python_calls, python_matches, python_pieces, source
 
 COMPILED = pytest.mark.skipif(
-    any(find_spec(f"inorder.code.{name}") is None for name in ("_matches", "_pieces")),
+    any(find_spec(f"inorder.code.{name}") is None for name in ("_calls", "_matches", "_pieces")),
     reason="inorder was built without a C compiler",
 )
 
@@ -19,7 +19,7 @@ def use_python() -> Iterator[None]:
     """Parse with the functions in Python."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(captures, "sort_matches", python_matches.sort_matches)
-        patch.setattr(parse, "locate_calls", python_matches.locate_calls)
+        patch.setattr(calls, "encode_calls", python_calls.encode_calls)
         patch.setattr(source, "find_line_starts", python_matches.find_line_starts)
         patch.setattr(pieces, "_group_lines", python_pieces.group_lines)
         yield

@@ -7,17 +7,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inorder.code.model import CallSite
+from inorder.code.model import FileCalls
 from inorder.code.parse import parse, parse_lines
+from inorder.code.python_calls import encode_calls as encode_calls_in_python
 from inorder.code.python_matches import find_line_starts as find_line_starts_in_python
-from inorder.code.python_matches import locate_calls as locate_calls_in_python
 from inorder.code.python_matches import sort_matches as sort_matches_in_python
 from tests.code.compiled import COMPILED, use_python
 from tests.code.goldens import LANGUAGES, source_of
 from tests.code.test_any_text import damaged, texts
 
 try:
-    from inorder.code._matches import find_line_starts, locate_calls, sort_matches
+    from inorder.code._calls import encode_calls
+    from inorder.code._matches import find_line_starts, sort_matches
     from inorder.code._pieces import group_lines
 except ImportError:
     pass
@@ -49,7 +50,7 @@ def test_a_file_gives_the_same_in_python(language: str, times: int) -> None:
 def test_a_file_with_a_byte_order_mark_and_other_scripts_gives_the_same_in_python() -> None:
     data = "\ufeffé = größe('ä'); öffne(é).schließe()\r\ndef größe(x):\r    return ĳ(x, ß(x))\n".encode()
     check_same("a.py", data)
-    assert [(call.callee, call.line, call.column) for call in parse("a.py", data).calls] == [
+    assert [(call.callee, call.line, call.column) for call in parse("a.py", data).calls.decode()] == [
         ("größe", 1, 5),
         ("öffne", 1, 17),
         ("schließe", 1, 26),
@@ -110,9 +111,44 @@ def test_calls_are_within_the_innermost_scope() -> None:
     data = b"a(b(c()))\nd()\n"
     scopes = [(0, 9, "outer"), (2, 8, "inner"), (10, 11, "other")]
     calls = [(0, 1), (2, 3), (4, 5), (8, 9), (10, 11), (12, 13)]
-    arguments = (calls, scopes, [0, 10, 14], data, 0, CallSite)
-    assert locate_calls(*arguments) == locate_calls_in_python(*arguments)
-    assert [call.caller for call in locate_calls(*arguments)] == ["outer", "inner", "inner", "outer", "other", ""]
+    arguments = (calls, scopes, [0, 10, 14], data, 0)
+    assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
+    callers = [call.caller for call in FileCalls(*encode_calls(*arguments), len(calls)).decode()]
+    assert callers == ["outer", "inner", "inner", "outer", "other", ""]
+
+
+TEXTS = st.one_of(st.text(max_size=300), st.sampled_from([31, 32, 255, 256, 65_535, 65_536]).map("x".__mul__))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(TEXTS, st.integers(0, 2))), st.sampled_from([0, 1, 126, 254, 65_534]), TEXTS)
+def test_texts_and_numbers_of_any_size_are_encoded_as_in_python(
+    found: list[tuple[str, int]], lines: int, caller: str
+) -> None:
+    data, calls, scopes = b"\n" * lines, [], []
+    for number, (name, gap) in enumerate(found):
+        start = len(data) + gap * 40_000
+        data = data.ljust(start, b" ") + name.encode("utf-8", "replace")
+        calls.append((start, len(data)))
+        if number % 3 == 0:
+            scopes.append((start, len(data) + number, caller.encode("utf-8", "replace").decode() * (number % 2)))
+    arguments = calls, scopes, find_line_starts(data + b"."), data + b".", 0
+    assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 65_535, 65_536])
+def test_any_number_of_calls_is_encoded_as_in_python(count: int) -> None:
+    data = b"f" * (count + 1)
+    calls = [(at, at + 1) for at in range(count)]
+    for scopes in ([], [(at, at + 1, str(at)) for at in range(count)]):
+        arguments = calls, scopes, [0, len(data)], data, 0
+        assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
+
+
+def test_the_name_of_a_call_that_is_not_utf_8_is_replaced() -> None:
+    arguments = [(0, 2), (2, 4), (4, 5)], [], [0, 5], b"f\xe9f\xe8g", 0
+    assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
+    assert encode_calls(*arguments)[2] == ["f\ufffd", "g"]
 
 
 @pytest.mark.parametrize(
@@ -140,21 +176,21 @@ def test_what_is_not_a_match_is_refused(arguments: tuple[Any, ...]) -> None:
     "arguments",
     [
         (),
-        ((), [], [0, 1], b"a", 0, CallSite),
-        ([(0, 1)], [], [0], b"a", 0, CallSite),
-        ([(5, 6)], [], [0, 1], b"a", 0, CallSite),
-        ([(0, 9)], [], [0, 1], b"a", 0, CallSite),
-        ([(1, 0)], [], [0, 1], b"a", 0, CallSite),
-        ([(0,)], [], [0, 1], b"a", 0, CallSite),
-        ([(0, 1)], [(0, 1)], [0, 1], b"a", 0, CallSite),
-        ([(0, 1)], [None], [0, 1], b"a", 0, CallSite),
-        ([(0, 1)], [], [0, 1], b"a", None, CallSite),
-        ([(0, 1)], [], [0, 1], b"a", 0, None),
+        ((), [], [0, 1], b"a", 0),
+        ([(0, 1)], [], [0], b"a", 0),
+        ([(5, 6)], [], [0, 1], b"a", 0),
+        ([(0, 9)], [], [0, 1], b"a", 0),
+        ([(1, 0)], [], [0, 1], b"a", 0),
+        ([(0,)], [], [0, 1], b"a", 0),
+        ([(0, 1)], [(0, 1)], [0, 1], b"a", 0),
+        ([(0, 1)], [None], [0, 1], b"a", 0),
+        ([(0, 1)], [(0, 1, 2)], [0, 1], b"a", 0),
+        ([(0, 1)], [], [0, 1], b"a", None),
     ],
 )
 def test_calls_that_are_not_in_the_file_are_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises((TypeError, ValueError, IndexError)):
-        locate_calls(*arguments)
+        encode_calls(*arguments)
 
 
 def make_definition(**changed: Any) -> Any:

@@ -21,7 +21,12 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-_COMPILED = ("inorder.code._matches", "inorder.code._pieces", "inorder.index.lexical._counter")
+_COMPILED = (
+    "inorder.code._calls",
+    "inorder.code._matches",
+    "inorder.code._pieces",
+    "inorder.index.lexical._counter",
+)
 _UsageError: Any = typer.BadParameter.__base__
 """The exception for a mistake on the command line. Typer does not export it."""
 

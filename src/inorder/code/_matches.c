@@ -1,5 +1,4 @@
-/* Reads the matches of a query on the tree of a file: the compiled form of `sort_matches`, `locate_calls` and
-`find_line_starts`.
+/* Reads the matches of a query on the tree of a file: the compiled form of `sort_matches` and `find_line_starts`.
 
 A file of a thousand lines has some hundreds of matches, most of them calls and comments, of which only the place
 matters. Nodes are objects of the package tree-sitter, and are read by their attributes.
@@ -196,158 +195,6 @@ done:
     return found;
 }
 
-/* ---- calls */
-
-typedef struct {
-    Py_ssize_t start, end;
-    PyObject *name; /* borrowed */
-} Scope;
-
-/* Read the item of a list of ints; -1 with an error if there is none. */
-static Py_ssize_t read_item(PyObject *list, Py_ssize_t at)
-{
-    if (at < 0 || at >= PyList_GET_SIZE(list)) {
-        PyErr_SetString(PyExc_IndexError, "a call is not within the lines of its file");
-        return -1;
-    }
-    return PyLong_AsSsize_t(PyList_GET_ITEM(list, at));
-}
-
-static int read_pair(PyObject *pair, Py_ssize_t *one, Py_ssize_t *other)
-{
-    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) < 2) {
-        PyErr_SetString(PyExc_TypeError, "a span is a tuple of its start and its end");
-        return -1;
-    }
-    *one = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0));
-    *other = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1));
-    if (!PyErr_Occurred() && (*one < 0 || *other < *one))
-        PyErr_SetString(PyExc_ValueError, "a span ends before it starts");
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static Scope *read_scopes(PyObject *list)
-{
-    Py_ssize_t count = PyList_GET_SIZE(list);
-    Scope *scopes = PyMem_Malloc((size_t)(count + 1) * sizeof(Scope));
-    if (scopes == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *scope = PyList_GET_ITEM(list, at);
-        if (read_pair(scope, &scopes[at].start, &scopes[at].end) < 0 || PyTuple_GET_SIZE(scope) != 3) {
-            PyMem_Free(scopes);
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "a scope has a start, an end and a name");
-            return NULL;
-        }
-        scopes[at].name = PyTuple_GET_ITEM(scope, 2);
-    }
-    scopes[count] = (Scope){PY_SSIZE_T_MAX, 0, NULL};
-    return scopes;
-}
-
-typedef struct {
-    PyObject *starts; /* of the lines, a list of ints */
-    const char *bytes;
-    Py_ssize_t size, text_start;
-    PyObject *make;
-} CalledFile;
-
-/* The number of characters between two places of a text in UTF-8. */
-static Py_ssize_t count_characters(const char *bytes, Py_ssize_t start, Py_ssize_t end)
-{
-    Py_ssize_t count = 0;
-    for (Py_ssize_t at = start; at < end; at++)
-        count += (bytes[at] & 0xC0) != 0x80;
-    return count;
-}
-
-static PyObject *make_call(const CalledFile *file, PyObject *caller, Span call, Py_ssize_t line)
-{
-    Py_ssize_t line_start = read_item(file->starts, line - 1);
-    if (line_start < 0)
-        return NULL;
-    if (call.end > file->size) {
-        PyErr_SetString(PyExc_IndexError, "a call is not within its file");
-        return NULL;
-    }
-    Py_ssize_t first = line_start < file->text_start ? file->text_start : line_start;
-    PyObject *callee = PyUnicode_DecodeUTF8(file->bytes + call.start, call.end - call.start, "replace");
-    PyObject *line_number = PyLong_FromSsize_t(line);
-    PyObject *column = PyLong_FromSsize_t(count_characters(file->bytes, first, call.start) + 1);
-    PyObject *made = NULL;
-    if (callee && line_number && column) {
-        PyObject *arguments[] = {caller, callee, line_number, column};
-        made = PyObject_Vectorcall(file->make, arguments, 4, NULL);
-    }
-    Py_XDECREF(callee);
-    Py_XDECREF(line_number);
-    Py_XDECREF(column);
-    return made;
-}
-
-/* Make the calls. `stack` has room for all scopes: those that enclose the current place. */
-static int fill_calls(PyObject *found, PyObject *calls, const Scope *scopes, const Scope **stack,
-                      const CalledFile *file)
-{
-    PyObject *nothing = PyUnicode_New(0, 0);
-    Py_ssize_t depth = 0, line = 1, next_start = read_item(file->starts, 1);
-    int failed = nothing == NULL || next_start < 0;
-    for (Py_ssize_t at = 0; !failed && at < PyTuple_GET_SIZE(found); at++) {
-        Span call = {0};
-        failed = read_pair(PyList_GET_ITEM(calls, at), &call.start, &call.end) < 0;
-        while (!failed && next_start <= call.start)
-            failed = (next_start = read_item(file->starts, ++line)) < 0;
-        if (failed)
-            break;
-        for (; scopes->start <= call.start; scopes++) {
-            while (depth && stack[depth - 1]->end <= scopes->start)
-                depth--;
-            stack[depth++] = scopes;
-        }
-        while (depth && stack[depth - 1]->end <= call.start)
-            depth--;
-        PyObject *made = make_call(file, depth ? stack[depth - 1]->name : nothing, call, line);
-        failed = made == NULL;
-        if (made)
-            PyTuple_SET_ITEM(found, at, made);
-    }
-    Py_XDECREF(nothing);
-    return failed ? -1 : 0;
-}
-
-PyDoc_STRVAR(locate_calls_doc, "locate_calls(calls, scopes, starts, data, text_start, make)\n--\n\n"
-                               "See `inorder.code.python_matches.locate_calls`.");
-
-static PyObject *locate_calls(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    if (count != 6 || !PyList_Check(arguments[0]) || !PyList_Check(arguments[1]) || !PyList_Check(arguments[2])
-        || !PyBytes_Check(arguments[3])) {
-        PyErr_SetString(PyExc_TypeError, "locate_calls takes calls, scopes, starts of lines, a text, its start and a type");
-        return NULL;
-    }
-    PyObject *calls = arguments[0];
-    CalledFile file = {arguments[2], PyBytes_AS_STRING(arguments[3]), PyBytes_GET_SIZE(arguments[3]),
-                       PyLong_AsSsize_t(arguments[4]), arguments[5]};
-    if (PyErr_Occurred())
-        return NULL;
-    if (!PyList_GET_SIZE(calls))
-        return PyTuple_New(0);
-    Scope *scopes = read_scopes(arguments[1]);
-    if (scopes == NULL)
-        return NULL;
-    const Scope **stack = PyMem_Malloc((size_t)(PyList_GET_SIZE(arguments[1]) + 1) * sizeof(Scope *));
-    PyObject *found = stack ? PyTuple_New(PyList_GET_SIZE(calls)) : PyErr_NoMemory();
-    if (found && fill_calls(found, calls, scopes, stack, &file) < 0)
-        Py_CLEAR(found);
-    PyMem_Free(stack);
-    PyMem_Free(scopes);
-    return found;
-}
-
 /* ---- lines */
 
 PyDoc_STRVAR(find_line_starts_doc, "find_line_starts(data)\n--\n\nSee `inorder.code.python_matches.find_line_starts`.");
@@ -398,7 +245,6 @@ static int execute(PyObject *module)
 
 static PyMethodDef functions[] = {
     {"sort_matches", (PyCFunction)(void (*)(void))sort_matches, METH_FASTCALL, sort_matches_doc},
-    {"locate_calls", (PyCFunction)(void (*)(void))locate_calls, METH_FASTCALL, locate_calls_doc},
     {"find_line_starts", find_line_starts, METH_O, find_line_starts_doc},
     {NULL, NULL, 0, NULL},
 };

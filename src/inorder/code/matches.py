@@ -1,13 +1,13 @@
-"""Read the matches of a query on the tree of a file: what is done for every match, every call and every line.
+"""Read the matches of a query on the tree of a file: what is done for every match and every line.
 
 The functions are compiled (`_matches.c`). Where inorder was built without a C compiler, `python_matches` has the same.
 """
 
-from .python_matches import Match, Nodes, Scope, Span
+from .python_matches import Match, Nodes, Span
 
 try:
-    from ._matches import find_line_starts, locate_calls, sort_matches
+    from ._matches import find_line_starts, sort_matches
 except ImportError:
-    from .python_matches import find_line_starts, locate_calls, sort_matches
+    from .python_matches import find_line_starts, sort_matches
 
-__all__ = ("Match", "Nodes", "Scope", "Span", "find_line_starts", "locate_calls", "sort_matches")
+__all__ = ("Match", "Nodes", "Span", "find_line_starts", "sort_matches")

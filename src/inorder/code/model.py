@@ -49,7 +49,7 @@ class Import(msgspec.Struct, frozen=True, gc=False):
 
 
 class CallSite(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A place where something is called by its name. The index stores it as it is."""
+    """A place where something is called by its name."""
 
     caller: str
     """The qualified name of the enclosing definition; empty at the top level."""
@@ -57,6 +57,22 @@ class CallSite(msgspec.Struct, frozen=True, array_like=True, gc=False):
     line: int
     column: int
     """Counted in characters, from 1."""
+
+
+class FileCalls(msgspec.Struct, frozen=True, gc=False):
+    """The calls of a file, encoded with MessagePack."""
+
+    rows: bytes
+    """All calls, each as its four fields."""
+    groups: bytes
+    """Consecutive calls of one caller together, as the index stores them; empty if there are none."""
+    callees: list[str]
+    """The different names that are called, in the order of their first calls."""
+    count: int
+
+    def decode(self) -> list[CallSite]:
+        """The calls, in the order of the file."""
+        return msgspec.msgpack.decode(self.rows, type=list[CallSite])
 
 
 class ParsedFile(msgspec.Struct, frozen=True, gc=False):
@@ -73,4 +89,4 @@ class ParsedFile(msgspec.Struct, frozen=True, gc=False):
     chunks: tuple[CodeChunk, ...]
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
-    calls: tuple[CallSite, ...]
+    calls: FileCalls

@@ -10,14 +10,15 @@ may die, and can call `parse_lines` instead.
 
 import re
 
-from .captures import Captures, collect_captures
+from .calls import find_calls
+from .captures import collect_captures
 from .definitions import add_signatures, build_symbols, nest
 from .generated import LINE_BYTES_MAX
 from .grammars import Grammar, load_grammar
 from .languages import language_of
-from .matches import locate_calls
-from .model import CallSite, CodeChunk, Import, ParsedFile
+from .model import CodeChunk, Import, ParsedFile
 from .pieces import group_lines
+from .python_calls import NO_CALLS
 from .python_pieces import LineGroup
 from .source import Source
 
@@ -61,7 +62,7 @@ def _find_reason_not_to_parse(source: Source, language: str) -> str:
 def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
     chunks = tuple(_build_chunk(group, source) for group in group_lines(source, [], None))
     notes = "; ".join(filter(None, (source.note, note)))
-    return ParsedFile(language, source.line_count, source.encoding, False, notes, chunks, (), (), ())
+    return ParsedFile(language, source.line_count, source.encoding, False, notes, chunks, (), (), NO_CALLS)
 
 
 def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
@@ -78,14 +79,8 @@ def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
         tuple(_build_chunk(group, source) for group in group_lines(source, found.definitions, root)),
         build_symbols(found.definitions),
         tuple(Import(module, tuple(names), source.line_of(start)) for start, module, names in found.imports),
-        _locate_calls(found, source),
+        find_calls(found, source),
     )
-
-
-def _locate_calls(captures: Captures, source: Source) -> tuple[CallSite, ...]:
-    """The calls in order, each with the innermost definition that encloses it."""
-    scopes = [(each.start, each.end, each.qualified_name) for each in captures.definitions if each.has_chunk]
-    return locate_calls(captures.calls, scopes, source.starts, source.data, source.text_start, CallSite)
 
 
 def _build_chunk(group: LineGroup, source: Source) -> CodeChunk:

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from .model import CallSite
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -15,8 +13,6 @@ Match = tuple[int, Nodes]
 """The number of a pattern, and what it has captured."""
 Span = tuple[int, int]
 """Start and end byte."""
-Scope = tuple[int, int, str]
-"""Start, end and qualified name of a definition."""
 
 
 def sort_matches(
@@ -40,33 +36,6 @@ def sort_matches(
             ends[node.start_byte] = node.end_byte
     callees, comments, attached, docs = (sorted(ends.items()) for ends in spans.values())
     return callees, comments, attached, docs, rest
-
-
-def locate_calls(
-    calls: list[Span], scopes: list[Scope], starts: list[int], data: bytes, text_start: int, make: type[CallSite]
-) -> tuple[CallSite, ...]:
-    """The calls in a text in UTF-8, each with the innermost scope that encloses it. Calls, scopes and the starts of the
-    lines are in the order of the file. The text begins at `text_start`, after a byte order mark."""
-    found = []
-    stack: list[Scope] = []
-    upcoming, line = 0, 1
-    for start, end in calls:
-        while starts[line] <= start:
-            line += 1
-        while upcoming < len(scopes) and scopes[upcoming][0] <= start:
-            _pop_ended(stack, scopes[upcoming][0])
-            stack.append(scopes[upcoming])
-            upcoming += 1
-        _pop_ended(stack, start)
-        caller = stack[-1][2] if stack else ""
-        before = data[max(starts[line - 1], text_start) : start].decode("utf-8", "replace")
-        found.append(make(caller, data[start:end].decode("utf-8", "replace"), line, len(before) + 1))
-    return tuple(found)
-
-
-def _pop_ended(stack: list[Scope], start: int) -> None:
-    while stack and stack[-1][1] <= start:
-        stack.pop()
 
 
 def find_line_starts(data: bytes) -> list[int]:

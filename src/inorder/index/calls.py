@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from inorder.code.model import CallSite
+from inorder.code.python_calls import Site, encode_sites
 from inorder.errors import OperatorError
 
 from .lexical.schema import DamagedIndexError
@@ -24,24 +25,13 @@ class PackedCalls(msgspec.Struct, array_like=True, gc=False):
     """The different names that are called."""
 
 
-_Site = tuple[str, int, int]
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(list[tuple[str, list[_Site]]])
+_DECODER = msgspec.msgpack.Decoder(list[tuple[str, list[Site]]])
 
 
-def pack_calls(calls: Iterable[CallSite]) -> PackedCalls:
+def pack_calls(calls: Sequence[CallSite]) -> PackedCalls:
     """Encode the calls of a file: consecutive calls of one caller together."""
-    groups: list[tuple[str, list[_Site]]] = []
-    callees: dict[str, None] = {}
-    caller: str | None = None
-    sites: list[_Site] = []
-    for call in calls:
-        if call.caller != caller:
-            caller, sites = call.caller, []
-            groups.append((caller, sites))
-        sites.append((call.callee, call.line, call.column))
-        callees[call.callee] = None
-    return PackedCalls(_ENCODER.encode(groups) if groups else b"", list(callees))
+    _, groups, callees = encode_sites(calls)
+    return PackedCalls(groups, callees)
 
 
 def unpack_calls(data: bytes) -> list[CallSite]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.code.model import CallSite
+from inorder.code.model import CallSite, FileCalls
 
 from .calls import PackedCalls, pack_calls
 from .lexical.file_terms import FileTerms
@@ -79,12 +79,12 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileRows)
 
 
-def encode_rows(rows: FileRows) -> bytes:
+def encode_rows(rows: FileRows, calls: FileCalls | None = None) -> bytes:
     """Count the terms of the chunks, pack the calls, and encode the rows of a file, for the transfer from a worker to
-    the database."""
+    the database. `calls` are those of the file if they are not in its rows."""
     rows.terms = count_terms(rows)
-    rows.digest = hash_rows(rows)
-    rows.packed_calls = pack_calls(rows.calls)
+    rows.digest = hash_rows(rows, calls)
+    rows.packed_calls = PackedCalls(calls.groups, calls.callees) if calls else pack_calls(rows.calls)
     rows.calls = []
     return _ENCODER.encode(rows)
 
@@ -102,8 +102,9 @@ def count_terms(rows: FileRows) -> FileTerms:
     return count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in rows.chunks), language)
 
 
-def hash_rows(rows: FileRows) -> str:
-    """A digest of the file and of everything that it owns. The path on disk is not part of it."""
+def hash_rows(rows: FileRows, calls: FileCalls | None = None) -> str:
+    """A digest of the file and of everything that it owns. The path on disk is not part of it. `calls` are those of the
+    file if they are not in its rows."""
     fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note, rows.sha256, rows.cfg_hash]
-    fields += [rows.chunks, rows.symbols, rows.imports, rows.calls]
+    fields += [rows.chunks, rows.symbols, rows.imports, msgspec.Raw(calls.rows) if calls else rows.calls]
     return blake2b(_ENCODER.encode(fields), digest_size=16).hexdigest()

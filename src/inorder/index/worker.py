@@ -6,6 +6,8 @@ import re
 import uuid
 from typing import Any
 
+from inorder.code.model import FileCalls
+from inorder.code.python_calls import NO_CALLS
 from inorder.documents.chunk.storage import read_chunks
 from inorder.host.memory import pause_collector
 from inorder.runtime.identity import hash_strings
@@ -39,9 +41,8 @@ def work(item: WorkItem, context: StageContext) -> Any:
     if isinstance(item.inputs.get("source"), RemoteInput) and (reason := _find_reason_to_skip(item)):
         return {"removed": True, "note": reason}
     with pause_collector():
-        rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
-        calls_count = len(rows.calls)
-        context.deliver(encode_rows(rows))
+        rows, calls = (_make_document_rows(item), NO_CALLS) if task == DOCUMENT else _make_code_rows(item, context)
+        context.deliver(encode_rows(rows, calls))
     context.measure(lines=rows.lines, chunks=len(rows.chunks))
     return {
         "kind": rows.kind,
@@ -49,7 +50,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
         "lines": rows.lines,
         "chunks": len(rows.chunks),
         "symbols": len(rows.symbols),
-        "calls": calls_count,
+        "calls": calls.count,
     }
 
 
@@ -101,7 +102,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
     )
 
 
-def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
+def _make_code_rows(item: WorkItem, context: StageContext) -> tuple[FileRows, FileCalls]:
     path = item.meta["path"]
     source = item.inputs["source"]
     data = read_content(source)
@@ -109,7 +110,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     if parsed.note:
         context.warn(parsed.note)
     path_words = _split_path(item.item_id)
-    return FileRows(
+    rows = FileRows(
         item_id=item.item_id,
         kind=CODE,
         path=path,
@@ -136,8 +137,8 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
             for each in parsed.symbols
         ],
         imports=[ImportRow(each.module, ", ".join(each.names), each.line) for each in parsed.imports],
-        calls=list(parsed.calls),
     )
+    return rows, parsed.calls
 
 
 def _parse(path: str, data: bytes, marker: str) -> Any:

@@ -9,11 +9,7 @@ The Python modules are the reference. A test compares both on the same texts. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "_names.h"
-
-#if PY_BIG_ENDIAN
-#error "the columns of FileTerms are little-endian"
-#endif
+#include "../../code/_names.h"
 
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
@@ -111,7 +107,7 @@ static int32_t number_part(Counter *self, const char *word, size_t size)
 {
     char part[TERM_BYTES_MAX];
     copy_lower(part, word, size);
-    return number_name(&self->parts, part, size, sizeof part);
+    return number_name(&self->parts, part, size);
 }
 
 static int add_parts(Counter *self, int32_t number)
@@ -129,7 +125,7 @@ static int add_parts(Counter *self, int32_t number)
 
 static int32_t number_term(Counter *self, const char *term, size_t size)
 {
-    int32_t number = number_name(&self->terms, term, size, size);
+    int32_t number = number_name(&self->terms, term, size);
     if (number == NONE || (size_t)number < self->term_marks.size / sizeof(TermMark))
         return number;
     TermMark mark = {NONE, NONE, NONE, NONE};
@@ -143,10 +139,6 @@ static int add_text(Counter *self, PyObject *text, Bytes *numbers)
     const char *term = PyUnicode_AsUTF8AndSize(text, &size);
     if (term == NULL)
         return -1;
-    if (memchr(term, 0, (size_t)size)) {
-        PyErr_SetString(PyExc_ValueError, "a term contains a zero");
-        return -1;
-    }
     int32_t number = number_term(self, term, (size_t)size);
     if (number == NONE || append_number(numbers, number) < 0) {
         PyErr_NoMemory();

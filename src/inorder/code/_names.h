@@ -1,8 +1,12 @@
-/* Arrays that grow, and tables that number names. */
+/* Arrays that grow, and tables that number names. All is little-endian. */
 
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
+
+#if PY_BIG_ENDIAN
+#error "keys of names, and encoded numbers, are little-endian"
+#endif
 
 #define NONE (-1)
 
@@ -22,7 +26,7 @@ typedef struct {
 /* Make room for `more` bytes. Returns where they begin; NULL without memory. */
 static void *extend(Bytes *bytes, size_t more)
 {
-    if (bytes->room - bytes->size < more) {
+    if (bytes->data == NULL || bytes->room - bytes->size < more) {
         size_t room = bytes->room ? bytes->room : 256;
         while (room - bytes->size < more) {
             if (room > SIZE_MAX / 4)
@@ -59,9 +63,9 @@ static int append_number(Bytes *bytes, int32_t number)
 
 /* ---- a table of names, numbered in the order in which they are added
 
-Most names are short, and most lookups find one: so a slot has the name itself. A name of at most SHORT bytes is its
-bytes, followed by zeros. A longer one is a hash, with a zero before the last three bytes, which are not all zero: no
-short name is like that, as no name contains a zero. */
+Most names are short, and most lookups find one: so a slot has the name itself. The key of a name of at most SHORT bytes
+has its bytes, followed by zeros. The key of another one, or of one that contains a zero, is a hash, with a zero before
+the last three bytes, which are not all zero: that of no short name is like that. */
 
 #define SHORT 12
 
@@ -115,7 +119,7 @@ static uint64_t mix(uint64_t hash, uint64_t part)
     return hash ^ hash >> 29;
 }
 
-static Key make_long_key(const char *name, size_t size)
+static Key hash_name(const char *name, size_t size)
 {
     uint64_t hash = 0x9E3779B97F4A7C15u ^ size, part = 0;
     for (; size >= 8; name += 8, size -= 8) {
@@ -128,12 +132,12 @@ static Key make_long_key(const char *name, size_t size)
     return (Key){hash, (uint32_t)(hash >> 32) << 8 | 0x100};
 }
 
-/* The key of a name. `room` bytes can be read from its start on. */
+/* The key of a name without zeros. `room` bytes can be read from its start on. */
 static Key make_key(const char *name, size_t size, size_t room)
 {
     Key key = {0, 0};
     if (size > SHORT)
-        return make_long_key(name, size);
+        return hash_name(name, size);
     if (room < SHORT) {
         char copy[SHORT] = {0};
         memcpy(copy, name, size);
@@ -149,6 +153,12 @@ static Key make_key(const char *name, size_t size, size_t room)
         key.tail &= (uint32_t)((1ull << 8 * (size - 8)) - 1);
     }
     return key;
+}
+
+/* Whether no other name has this key. */
+static int is_exact(Key key)
+{
+    return key.tail == 0 || (key.tail & 0xff) != 0;
 }
 
 static uint32_t hash_key(Key key)
@@ -192,7 +202,7 @@ static int32_t number_key(Names *names, Key key, uint32_t hash, const char *name
     for (; names->slots[place].number != NONE; place = (place + 1) & names->mask) {
         const Slot *slot = &names->slots[place];
         if (slot->head == key.head && slot->tail == key.tail
-            && (size <= SHORT || is_name(names, slot->number, name, size)))
+            && (is_exact(key) || is_name(names, slot->number, name, size)))
             return slot->number;
     }
     if (names->text.size + size > INT32_MAX || append(&names->text, name, size) < 0)
@@ -206,9 +216,9 @@ static int32_t number_key(Names *names, Key key, uint32_t hash, const char *name
     return number;
 }
 
-/* As `number_key`. `room` bytes can be read from the start of the name on. */
-static int32_t number_name(Names *names, const char *name, size_t size, size_t room)
+/* As `number_key`, for any name. */
+static int32_t number_name(Names *names, const char *name, size_t size)
 {
-    Key key = make_key(name, size, room);
+    Key key = memchr(name, 0, size) ? hash_name(name, size) : make_key(name, size, size);
     return number_key(names, key, hash_key(key), name, size);
 }
