@@ -13,6 +13,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 EXTENSIONS = {
     "inorder.code._calls": "src/inorder/code/_calls.c",
+    "inorder.code._definitions": "src/inorder/code/_definitions.c",
     "inorder.code._matches": "src/inorder/code/_matches.c",
     "inorder.code._pieces": "src/inorder/code/_pieces.c",
     "inorder.index.lexical._counter": "src/inorder/index/lexical/_counter.c",

@@ -3,13 +3,18 @@
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from inorder.code.definitions import RULES
 from inorder.code.model import FileCalls
 from inorder.code.parse import parse, parse_lines
 from inorder.code.python_calls import encode_calls as encode_calls_in_python
+from inorder.code.python_definitions import Definition
+from inorder.code.python_definitions import find_definitions as find_definitions_in_python
+from inorder.code.python_matches import Role
 from inorder.code.python_matches import find_line_starts as find_line_starts_in_python
 from inorder.code.python_matches import sort_matches as sort_matches_in_python
 from tests.code.compiled import COMPILED, use_python
@@ -18,6 +23,7 @@ from tests.code.test_any_text import damaged, texts
 
 try:
     from inorder.code._calls import encode_calls
+    from inorder.code._definitions import find_definitions
     from inorder.code._matches import find_line_starts, sort_matches
     from inorder.code._pieces import group_lines
 except ImportError:
@@ -92,18 +98,21 @@ def make_node(start: int, end: int) -> Any:
     return SimpleNamespace(start_byte=start, end_byte=end)
 
 
+ROLES = ("callee", "comment", "attached", "doc", "import", "definition.x")
+
+
 @given(
-    st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["callee", "comment", "attached", "doc", "import"]))).map(
+    st.lists(st.tuples(st.integers(0, 300), st.sampled_from(ROLES))).map(
         lambda found: [(place, role, 7 * number % 50) for number, (place, role) in enumerate(found)]
     )
 )
 def test_matches_are_sorted_as_in_python(found: list[tuple[int, str, int]]) -> None:
-    numbers = {"callee": 0, "comment": 1, "attached": 300, "doc": 3, "import": 4}
+    numbers = {"callee": 0, "comment": 1, "attached": 300, "doc": 3, "import": 4, "definition.x": 5}
     matches = [(numbers[role], {role: [make_node(start, start + size)]}) for start, role, size in found]
-    compiled_roles: dict[int, str] = {}
-    python_roles: dict[int, str] = {}
-    compiled = sort_matches(matches, compiled_roles, lambda nodes: next(iter(nodes)))
-    assert compiled == sort_matches_in_python(matches, python_roles, lambda nodes: next(iter(nodes)))
+    compiled_roles: dict[int, Role] = {}
+    python_roles: dict[int, Role] = {}
+    compiled = sort_matches(matches, compiled_roles, lambda nodes: (next(iter(nodes)), "", False))
+    assert compiled == sort_matches_in_python(matches, python_roles, lambda nodes: (next(iter(nodes)), "", False))
     assert compiled_roles == python_roles
 
 
@@ -161,10 +170,13 @@ def test_the_name_of_a_call_that_is_not_utf_8_is_replaced() -> None:
         ([("zero", {})], {}, id),
         ([(-1, {})], {}, id),
         ([(0, {})], {}, None),
+        ([(0, {})], {}, id),
         ([(0, {})], {0: "callee"}, id),
-        ([(0, {"callee": []})], {0: "callee"}, id),
-        ([(0, {"callee": [None]})], {0: "callee"}, id),
-        ([(0, {"callee": [make_node(0, None)]})], {0: "callee"}, id),  # type: ignore[arg-type]
+        ([(0, {})], {0: ()}, id),
+        ([(0, {})], {0: ("callee", "", False)}, id),
+        ([(0, {"callee": []})], {0: ("callee", "", False)}, id),
+        ([(0, {"callee": [None]})], {0: ("callee", "", False)}, id),
+        ([(0, {"callee": [make_node(0, None)]})], {0: ("callee", "", False)}, id),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_not_a_match_is_refused(arguments: tuple[Any, ...]) -> None:
@@ -191,6 +203,98 @@ def test_what_is_not_a_match_is_refused(arguments: tuple[Any, ...]) -> None:
 def test_calls_that_are_not_in_the_file_are_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises((TypeError, ValueError, IndexError)):
         encode_calls(*arguments)
+
+
+ROLE = ("definition.function", "function", True)
+SOURCE = st.lists(
+    st.sampled_from(
+        ["\n", "\r\n", "  ", "\x1c", "\x85", "# why", "größe", "a", "b_2", "a::b", "'q'", "class", "{", ":", "é" * 150]
+    ),
+    max_size=60,
+).map("".join)
+
+
+@st.composite
+def files_with_matches(draw: st.DrawFn) -> Any:
+    """The arguments of `find_definitions` for a file: matches and spans at any places, as far as they are in order."""
+    data = draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + draw(SOURCE).encode()
+    span = st.tuples(st.integers(0, len(data)), st.integers(0, len(data))).map(lambda pair: (min(pair), max(pair)))
+    place = span.map(lambda pair: make_node(*pair))
+    roles = {
+        0: ("definition.class", "class", True),
+        1: ROLE,
+        2: ("symbol.field", "field", False),
+        3: ("definition.section", "section", True),
+    }
+    matches = []
+    for pattern in draw(st.lists(st.integers(0, 3), max_size=20)):
+        node, body = draw(place), draw(st.none() | place)
+        node.child_by_field_name = {"body": body}.get
+        nodes = {roles[pattern][0]: [node], "name": [draw(place)]}
+        for name in draw(st.sets(st.sampled_from(["owner", "body"]))):
+            nodes[name] = [draw(place)]
+        if draw(st.integers(0, 9)) == 0:
+            del nodes["name"]
+        matches.append((pattern, nodes))
+    comments, attached, docs = (
+        sorted(dict(draw(st.lists(span.filter(lambda pair: pair[1] > pair[0]), max_size=6))).items()) for _ in range(3)
+    )
+    text_start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    rules = RULES._replace(depth_max=draw(st.sampled_from([1, 16])), signature_characters_max=400)
+    return matches, roles, comments, attached, docs, find_line_starts(data), data, text_start, rules, Definition
+
+
+@pytest.mark.req("IDX-1")
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(files_with_matches())
+def test_definitions_are_found_as_in_python(arguments: Any) -> None:
+    compiled, expected = find_definitions(*arguments), find_definitions_in_python(*arguments)
+    assert [msgspec.structs.astuple(each) for each in compiled] == [msgspec.structs.astuple(each) for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("position", "value"),
+    [
+        (0, ()),
+        (0, [None]),
+        (0, [(0, None)]),
+        (0, [(1, {"name": [make_node(0, 1)]})]),
+        (0, [([], {"name": [make_node(0, 1)]})]),
+        (0, [(0, {"name": [make_node(0, 1)]})]),
+        (0, [(0, {"name": [make_node(0, 9)], "definition.function": [make_node(0, 1)]})]),
+        (0, [(0, {"name": [make_node(0, 1)], "definition.function": [make_node(0, 1)]})]),
+        (0, [(0, {"name": [None], "definition.function": [make_node(0, 1)]})]),
+        (1, {0: "function"}),
+        (1, {0: ("definition.function", "function")}),
+        (2, [(0, 9)]),
+        (3, [(1, 0)]),
+        (4, [None]),
+        (5, []),
+        (5, [0, 9]),
+        (5, [1, 0]),
+        (5, [None]),
+        (6, "text"),
+        (7, -1),
+        (8, RULES._replace(class_kinds=())),  # type: ignore[arg-type]
+        (8, RULES._replace(signature_characters_max=-1)),
+        (8, RULES._replace(join_signature=None)),  # type: ignore[arg-type]
+        (8, RULES._replace(join_signature=len)),  # type: ignore[arg-type]
+        (8, RULES._replace(split_name=max)),  # type: ignore[arg-type]
+        (8, ()),
+        (9, None),
+    ],
+)
+def test_definitions_that_cannot_be_read_are_refused(position: int, value: Any) -> None:
+    node, name = make_node(0, 3), make_node(0, 2)
+    node.child_by_field_name = {}.get
+    matches = [(0, {"definition.function": [node], "name": [name]})]
+    given: list[Any] = [matches, {0: ROLE}, [], [], [], [0, 3], "é.".encode(), 0, RULES, Definition]
+    if position == 8 and value and value.split_name is max:
+        name.end_byte = 3
+    find_definitions(*given)
+    given[position] = value
+    with pytest.raises((TypeError, ValueError, KeyError, AttributeError)):
+        find_definitions(*given)
 
 
 def make_definition(**changed: Any) -> Any:

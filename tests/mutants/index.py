@@ -465,9 +465,30 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a definition that has ended is still the caller",
-        "code/python_matches.py",
+        "code/python_calls.py",
         "        _pop_ended(stack, start)\n",
         "",
+        "tests/code/test_compiled.py::test_calls_are_within_the_innermost_scope",
+    ),
+    Mutant(
+        "the last pattern that matches a name counts",
+        "code/python_definitions.py",
+        "if known is None or pattern < known[0]:",
+        "if known is None or pattern > known[0]:",
+        "tests/code/test_compiled.py::test_definitions_are_found_as_in_python",
+    ),
+    Mutant(
+        "two names of one statement enclose each other",
+        "code/python_definitions.py",
+        "(stack[-1].end <= draft.start or _are_one_statement(stack[-1], draft))",
+        "stack[-1].end <= draft.start",
+        "tests/code/test_compiled.py::test_definitions_are_found_as_in_python",
+    ),
+    Mutant(
+        "calls of all callers are in one group",
+        "code/python_calls.py",
+        "if not groups or groups[-1][0] != site.caller:",
+        "if not groups:",
         "tests/code/test_compiled.py::test_calls_are_within_the_innermost_scope",
     ),
     Mutant(

@@ -23,6 +23,7 @@ _SETTINGS: dict[str, Any] = {
 
 _COMPILED = (
     "inorder.code._calls",
+    "inorder.code._definitions",
     "inorder.code._matches",
     "inorder.code._pieces",
     "inorder.index.lexical._counter",

@@ -92,9 +92,9 @@ static PyObject *to_list(Spans *spans)
 
 /* ---- matches */
 
-enum { CALLEE, COMMENT, ATTACHED, DOC, SPAN_ROLES, REST = SPAN_ROLES, UNKNOWN };
-static const char *const role_texts[SPAN_ROLES] = {"callee", "comment", "attached", "doc"};
-static PyObject *role_names[SPAN_ROLES];
+enum { CALLEE, COMMENT, ATTACHED, DOC, SPAN_ROLES, IMPORT = SPAN_ROLES, REST, ROLES, UNKNOWN = ROLES };
+static const char *const role_texts[REST] = {"callee", "comment", "attached", "doc", "import"};
+static PyObject *role_names[REST];
 static PyObject *start_name, *end_name;
 
 #define PATTERNS_MAX 256
@@ -102,17 +102,21 @@ static PyObject *start_name, *end_name;
 /* The role of a pattern by what `roles` says of it, which `find_role` finds out with the first match. */
 static int find_role(PyObject *pattern, PyObject *nodes, PyObject *roles, PyObject *find)
 {
-    PyObject *name = PyDict_GetItemWithError(roles, pattern);
-    if (name == NULL) {
-        if (PyErr_Occurred() || (name = PyObject_CallOneArg(find, nodes)) == NULL)
+    PyObject *found = PyDict_GetItemWithError(roles, pattern);
+    if (found == NULL) {
+        if (PyErr_Occurred() || (found = PyObject_CallOneArg(find, nodes)) == NULL)
             return -1;
-        int failed = PyDict_SetItem(roles, pattern, name);
-        Py_DECREF(name); /* `roles` has it */
+        int failed = PyDict_SetItem(roles, pattern, found);
+        Py_DECREF(found); /* `roles` has it */
         if (failed)
             return -1;
     }
-    for (int role = 0; role < SPAN_ROLES; role++) {
-        int is_equal = PyObject_RichCompareBool(name, role_names[role], Py_EQ);
+    if (!PyTuple_Check(found) || PyTuple_GET_SIZE(found) == 0) {
+        PyErr_SetString(PyExc_TypeError, "a role is a tuple, which begins with the name of a capture");
+        return -1;
+    }
+    for (int role = 0; role < REST; role++) {
+        int is_equal = PyObject_RichCompareBool(PyTuple_GET_ITEM(found, 0), role_names[role], Py_EQ);
         if (is_equal)
             return is_equal < 0 ? -1 : role;
     }
@@ -132,8 +136,9 @@ static int append_node(Spans *spans, PyObject *nodes, PyObject *name)
     return end < 0 ? -1 : append_span(spans, start, end);
 }
 
-static int sort_match(PyObject *match, Spans *spans, unsigned char *known, PyObject *roles, PyObject *find,
-                      PyObject *rest)
+/* Append the place of a match to `spans`, or the match itself to one of two lists. */
+static int sort_match(PyObject *match, Spans *spans, PyObject *const *lists, unsigned char *known, PyObject *roles,
+                      PyObject *find)
 {
     if (!PyTuple_Check(match) || PyTuple_GET_SIZE(match) != 2 || !PyDict_Check(PyTuple_GET_ITEM(match, 1))) {
         PyErr_SetString(PyExc_TypeError, "a match is a tuple of a pattern and its nodes");
@@ -154,7 +159,8 @@ static int sort_match(PyObject *match, Spans *spans, unsigned char *known, PyObj
         if (number < PATTERNS_MAX)
             known[number] = (unsigned char)role;
     }
-    return role == REST ? PyList_Append(rest, match) : append_node(&spans[role], nodes, role_names[role]);
+    return role < SPAN_ROLES ? append_node(&spans[role], nodes, role_names[role])
+                             : PyList_Append(lists[role - SPAN_ROLES], match);
 }
 
 PyDoc_STRVAR(sort_matches_doc, "sort_matches(matches, roles, find_role)\n--\n\n"
@@ -170,15 +176,15 @@ static PyObject *sort_matches(PyObject *module, PyObject *const *arguments, Py_s
     Spans spans[SPAN_ROLES] = {0};
     unsigned char known[PATTERNS_MAX];
     memset(known, UNKNOWN, sizeof known);
-    PyObject *found = NULL, *rest = PyList_New(0);
-    if (rest == NULL)
-        return NULL;
+    PyObject *found = NULL, *lists[ROLES - SPAN_ROLES] = {PyList_New(0), PyList_New(0)};
+    if (lists[0] == NULL || lists[1] == NULL)
+        goto done;
     for (int role = 0; role < SPAN_ROLES; role++)
         spans[role].is_sorted = 1;
     for (Py_ssize_t at = 0; at < PyList_GET_SIZE(arguments[0]); at++)
-        if (sort_match(PyList_GET_ITEM(arguments[0], at), spans, known, arguments[1], arguments[2], rest) < 0)
+        if (sort_match(PyList_GET_ITEM(arguments[0], at), spans, lists, known, arguments[1], arguments[2]) < 0)
             goto done;
-    found = PyTuple_New(SPAN_ROLES + 1);
+    found = PyTuple_New(ROLES);
     for (int role = 0; found && role < SPAN_ROLES; role++) {
         PyObject *list = to_list(&spans[role]);
         if (list == NULL)
@@ -186,16 +192,31 @@ static PyObject *sort_matches(PyObject *module, PyObject *const *arguments, Py_s
         else
             PyTuple_SET_ITEM(found, role, list);
     }
-    if (found)
-        PyTuple_SET_ITEM(found, SPAN_ROLES, Py_NewRef(rest));
+    for (int role = SPAN_ROLES; found && role < ROLES; role++)
+        PyTuple_SET_ITEM(found, role, Py_NewRef(lists[role - SPAN_ROLES]));
 done:
     for (int role = 0; role < SPAN_ROLES; role++)
         PyMem_Free(spans[role].items);
-    Py_DECREF(rest);
+    for (int role = SPAN_ROLES; role < ROLES; role++)
+        Py_XDECREF(lists[role - SPAN_ROLES]);
     return found;
 }
 
 /* ---- lines */
+
+/* The place after the end of the line that begins at `at`. A lone carriage return ends a line. */
+static Py_ssize_t find_next_line(const char *bytes, Py_ssize_t size, Py_ssize_t at, int has_returns)
+{
+    if (!has_returns) {
+        const char *found = memchr(bytes + at, '\n', (size_t)(size - at));
+        return found ? found - bytes + 1 : size;
+    }
+    while (at < size && bytes[at] != '\n' && bytes[at] != '\r')
+        at++;
+    if (at + 1 < size && bytes[at] == '\r' && bytes[at + 1] == '\n')
+        at++;
+    return at < size ? at + 1 : size;
+}
 
 PyDoc_STRVAR(find_line_starts_doc, "find_line_starts(data)\n--\n\nSee `inorder.code.python_matches.find_line_starts`.");
 
@@ -207,23 +228,19 @@ static PyObject *find_line_starts(PyObject *module, PyObject *data)
         return NULL;
     }
     const char *bytes = PyBytes_AS_STRING(data);
-    Py_ssize_t size = PyBytes_GET_SIZE(data), count = 1, start = 0;
-    for (Py_ssize_t at = 0; at < size; at++)
-        count += bytes[at] == '\n' || (bytes[at] == '\r' && (at + 1 == size || bytes[at + 1] != '\n'));
-    int has_rest = size && bytes[size - 1] != '\n' && bytes[size - 1] != '\r';
-    PyObject *starts = PyList_New(count + has_rest);
-    for (Py_ssize_t line = 0, at = 0; starts && line < count + has_rest; line++) {
+    Py_ssize_t size = PyBytes_GET_SIZE(data), count = 0;
+    int has_returns = memchr(bytes, '\r', (size_t)size) != NULL;
+    for (Py_ssize_t at = 0; at < size; at = find_next_line(bytes, size, at, has_returns))
+        count++;
+    PyObject *starts = PyList_New(count + 1);
+    for (Py_ssize_t line = 0, start = 0; starts && line <= count; line++) {
         PyObject *number = PyLong_FromSsize_t(start);
-        if (number == NULL) {
+        if (number == NULL)
             Py_CLEAR(starts);
-            break;
-        }
-        PyList_SET_ITEM(starts, line, number);
-        while (at < size && bytes[at] != '\n' && bytes[at] != '\r')
-            at++;
-        if (at + 1 < size && bytes[at] == '\r' && bytes[at + 1] == '\n')
-            at++;
-        start = at < size ? ++at : size;
+        else
+            PyList_SET_ITEM(starts, line, number);
+        if (line < count)
+            start = find_next_line(bytes, size, start, has_returns);
     }
     return starts;
 }
@@ -233,7 +250,7 @@ static PyObject *find_line_starts(PyObject *module, PyObject *data)
 static int execute(PyObject *module)
 {
     (void)module;
-    for (int role = 0; role < SPAN_ROLES; role++)
+    for (int role = 0; role < REST; role++)
         if (!role_names[role] && (role_names[role] = PyUnicode_InternFromString(role_texts[role])) == NULL)
             return -1;
     if (!start_name)

@@ -4,14 +4,15 @@ from tree_sitter import Node
 
 def sort_matches(
     matches: list[tuple[int, dict[str, list[Node]]]],
-    roles: dict[int, str],
-    find_role: Callable[[dict[str, list[Node]]], str],
+    roles: dict[int, tuple[str, str, bool]],
+    find_role: Callable[[dict[str, list[Node]]], tuple[str, str, bool]],
     /,
 ) -> tuple[
     list[tuple[int, int]],
     list[tuple[int, int]],
     list[tuple[int, int]],
     list[tuple[int, int]],
+    list[tuple[int, dict[str, list[Node]]]],
     list[tuple[int, dict[str, list[Node]]]],
 ]: ...
 def find_line_starts(data: bytes, /) -> list[int]: ...

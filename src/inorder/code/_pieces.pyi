@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from .captures import Definition
+from .python_definitions import Definition
 from .python_pieces import LineGroup, LineLimits, LineRange, LongPiece
 
 def group_lines(

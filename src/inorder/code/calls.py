@@ -3,8 +3,11 @@
 This is compiled (`_calls.c`). Where inorder was built without a C compiler, `python_calls` does the same.
 """
 
-from .captures import Captures
+from collections.abc import Sequence
+
+from .matches import Span
 from .model import FileCalls
+from .python_definitions import Definition
 from .source import Source
 
 try:
@@ -13,8 +16,7 @@ except ImportError:
     from .python_calls import encode_calls
 
 
-def find_calls(captures: Captures, source: Source) -> FileCalls:
+def find_calls(calls: list[Span], definitions: Sequence[Definition], source: Source) -> FileCalls:
     """The calls in order, each with the innermost definition that encloses it."""
-    scopes = [(each.start, each.end, each.qualified_name) for each in captures.definitions if each.has_chunk]
-    encoded = encode_calls(captures.calls, scopes, source.starts, source.data, source.text_start)
-    return FileCalls(*encoded, len(captures.calls))
+    scopes = [(each.start, each.end, each.qualified_name) for each in definitions if each.has_chunk]
+    return FileCalls(*encode_calls(calls, scopes, source.starts, source.data, source.text_start), len(calls))

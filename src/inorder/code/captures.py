@@ -18,10 +18,8 @@ A query may use these captures:
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from .grammars import Grammar
-from .matches import Match, Nodes, Span, sort_matches
+from .matches import Match, Nodes, Role, Span, sort_matches
 from .source import Source
 
 if TYPE_CHECKING:
@@ -31,86 +29,36 @@ _QUOTES = "\"'`<>"
 _ROLES = ("callee", "comment", "attached", "import", "doc")
 
 
-class Definition(msgspec.Struct, eq=False, gc=False):
-    """Something with a name, and the definition that encloses it."""
-
-    kind: str
-    has_chunk: bool
-    start: int
-    end: int
-    name: str
-    owner: str
-    body: int
-    """Where its signature ends; -1 if unknown."""
-    parent: "Definition | None" = None
-    depth: int = 0
-    qualified_name: str = ""
-    line: int = 0
-    last_line: int = 0
-    leading_line: int = 0
-    """The first line of the comments and decorators directly above it, or its own."""
-    doc: str = ""
-    signature: str = ""
-
-
 class Captures(NamedTuple):
     """The captures of a file by kind, each in the order of the file."""
 
-    definitions: list[Definition]
     calls: list[Span]
     comments: list[Span]
     attached: list[Span]
     docs: list[Span]
     imports: list[tuple[int, str, list[str]]]
     """Start of the statement, module, and imported names."""
+    definitions: list[Match]
+    """In the order in which they were found."""
 
 
 def collect_captures(matches: list[Match], grammar: Grammar, source: Source) -> Captures:
     """Sort the matches of a query by kind."""
-    calls, comments, attached, docs, rest = sort_matches(matches, grammar.roles, _find_role)
-    roles = {pattern: (role, *_split_role(role)) for pattern, role in grammar.roles.items()}
-    by_name: dict[int, tuple[int, Definition]] = {}
+    calls, comments, attached, docs, found, definitions = sort_matches(matches, grammar.roles, _find_role)
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
-    for pattern, nodes in rest:
-        role = roles[pattern]
-        if role[0] == "import":
-            _add_import(nodes, source, imports)
-        elif (names := nodes.get("name")) is not None:
-            start = names[0].start_byte
-            known = by_name.get(start)
-            if known is None or pattern < known[0]:
-                by_name[start] = pattern, _build_definition(role, nodes, source.text(start, names[0].end_byte), source)
-    return Captures(
-        sorted((each for _, each in by_name.values()), key=lambda each: (each.start, -each.end)),
-        calls,
-        comments,
-        attached,
-        docs,
-        [(start, module, list(names)) for (start, _), (module, names) in sorted(imports.items())],
-    )
+    for _, nodes in found:
+        _add_import(nodes, source, imports)
+    statements = [(start, module, list(names)) for (start, _), (module, names) in sorted(imports.items())]
+    return Captures(calls, comments, attached, docs, statements, definitions)
 
 
-def _find_role(nodes: Nodes) -> str:
+def _find_role(nodes: Nodes) -> Role:
+    """The main capture of a pattern, the kind of its definitions, and whether they have chunks."""
     for name in nodes:
         if name in _ROLES or name.startswith(("definition.", "symbol.")):
-            return name
-    return "nothing"
-
-
-def _split_role(role: str) -> tuple[str, bool]:
-    """The kind of the definitions of a role, and whether they have chunks."""
-    prefix, _, kind = role.partition(".")
-    return kind, prefix == "definition"
-
-
-def _build_definition(role: tuple[str, str, bool], nodes: Nodes, name: str, source: Source) -> Definition:
-    capture, kind, has_chunk = role
-    node = nodes[capture][0]
-    owner, bodies = nodes.get("owner"), nodes.get("body")
-    body = bodies[0] if bodies else node.child_by_field_name("body")
-    body_start = -1 if body is None else body.start_byte
-    owner_name = _get_text(owner[0], source) if owner else ""
-    return Definition(kind, has_chunk, node.start_byte, node.end_byte, name, owner_name, body_start)
+            prefix, _, kind = name.partition(".")
+            return name, kind, prefix == "definition"
+    return "nothing", "", False
 
 
 def _add_import(nodes: Nodes, source: Source, imports: dict[Span, tuple[str, dict[str, None]]]) -> None:

@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from .python_matches import Role
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -54,8 +56,8 @@ class Grammar(NamedTuple):
     parser: "Parser"
     query: "Query"
     new_cursor: "Callable[[Query], QueryCursor]"
-    roles: dict[int, str]
-    """The main capture of each pattern of the query, by the number of the pattern. Filled on first use."""
+    roles: dict[int, Role]
+    """The role of each pattern of the query, by the number of the pattern. Filled on first use."""
 
     def find_matches(self, root: "Node") -> "list[tuple[int, dict[str, list[Node]]]]":
         """All matches of the query in a tree, down to a depth of `DEPTH_MAX`."""

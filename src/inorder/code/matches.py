@@ -3,11 +3,11 @@
 The functions are compiled (`_matches.c`). Where inorder was built without a C compiler, `python_matches` has the same.
 """
 
-from .python_matches import Match, Nodes, Span
+from .python_matches import Match, Nodes, Role, Span
 
 try:
     from ._matches import find_line_starts, sort_matches
 except ImportError:
     from .python_matches import find_line_starts, sort_matches
 
-__all__ = ("Match", "Nodes", "Span", "find_line_starts", "sort_matches")
+__all__ = ("Match", "Nodes", "Role", "Span", "find_line_starts", "sort_matches")

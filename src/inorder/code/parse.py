@@ -12,7 +12,7 @@ import re
 
 from .calls import find_calls
 from .captures import collect_captures
-from .definitions import add_signatures, build_symbols, nest
+from .definitions import build_symbols, find_definitions
 from .generated import LINE_BYTES_MAX
 from .grammars import Grammar, load_grammar
 from .languages import language_of
@@ -68,18 +68,17 @@ def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
 def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
     root = loaded.parser.parse(source.data).root_node
     found = collect_captures(loaded.find_matches(root), loaded, source)
-    nest(found, source)
-    add_signatures(found, source)
+    definitions = find_definitions(found, loaded, source)
     return ParsedFile(
         language,
         source.line_count,
         source.encoding,
         root.has_error,
         source.note,
-        tuple(_build_chunk(group, source) for group in group_lines(source, found.definitions, root)),
-        build_symbols(found.definitions),
+        tuple(_build_chunk(group, source) for group in group_lines(source, definitions, root)),
+        build_symbols(definitions),
         tuple(Import(module, tuple(names), source.line_of(start)) for start, module, names in found.imports),
-        find_calls(found, source),
+        find_calls(found.calls, definitions, source),
     )
 
 

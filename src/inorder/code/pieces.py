@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .boundaries import BYTES_MAX, find_line_boundaries, find_tree_boundaries, split_range
-from .captures import Definition
+from .python_definitions import Definition
 from .python_pieces import LineGroup, LineLimits, LineRange, LongPiece
 from .source import Source
 

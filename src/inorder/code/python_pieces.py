@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from .captures import Definition
+from .python_definitions import Definition
 
 LineRange = tuple[int, int]
 """First and last line."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from inorder.code.definitions import NAME_CHARACTERS_MAX
 from inorder.code.model import CallSite
+from inorder.code.texts import NAME_CHARACTERS_MAX
 
 from .calls import find_sites, read_calls, require_calls, sort_calls
 from .query import Query, replace_surrogates
