@@ -121,8 +121,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "calls of the last line of a file are lost",
         "code/calls.py",
-        "encoded = encode_calls(captures.calls, ",
-        "encoded = encode_calls([each for each in captures.calls if source.line_of(each[0]) < source.line_count], ",
+        "FileCalls(*encode_calls(calls, ",
+        "FileCalls(*encode_calls([each for each in calls if source.line_of(each[0]) < source.line_count], ",
         f"{_RULES}test_calls_within_a_definition_include_those_of_its_last_line",
     ),
     Mutant(
