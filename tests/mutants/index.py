@@ -217,6 +217,13 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "tests/index/test_parse_marks.py::test_a_process_that_is_killed_leaves_its_mark_and_no_other_process_removes_it",
     ),
     Mutant(
+        "terms are ranked in the order in which files have them",
+        "index/lexical/term_ranks.py",
+        "order = sorted(number_of)",
+        "order = [*number_of]",
+        "tests/index/lexical/test_term_ranks.py::test_terms_are_in_ascending_order_and_each_is_found_by_its_rank",
+    ),
+    Mutant(
         "a grammar has no time limit",
         "index/stage.py",
         "timeout_s=_TIMEOUT_S, ",

@@ -1,4 +1,4 @@
-"""Marks of the files that are being parsed. A grammar may crash or take too long: then its process ends, the mark stays,
+"""Marks of the files that are being parsed. A grammar may crash or take too long: its process ends, but the mark stays,
 and the next attempt at the file does without the grammar.
 
 The name of a mark says which file is meant. To create and remove a file for each parse would take longer than many a
