@@ -16,6 +16,7 @@ import pytest
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.core.options import KernelOptions
 from inorder.core.transitions import State
+from inorder.engines.attempt import get_attempt
 from inorder.engines.base import Batch, Engine, Task
 from inorder.engines.inline import InlineEngine
 from inorder.engines.process.engine import ProcessEngine
@@ -269,6 +270,22 @@ def test_a_result_stays_with_its_item(kind: Kind, drive: Drive) -> None:
     assert {envelope.seq: envelope.payload for envelope in kernel.answers} == {
         seq: ("done", name) for seq, name in names.items()
     }
+
+
+def tell_attempt(item: str) -> int:
+    return get_attempt()
+
+
+@pytest.mark.process
+@kinds(lambda kind: kind.calls_functions)
+def test_a_function_is_told_the_number_of_its_attempt(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind, tell_attempt)
+    kernel.wait_for_all(kind.workers)
+    kernel.give(kernel.worker(), ["first"])
+    kernel.give(kernel.worker(), ["again"], attempt=3)
+    kernel.finish_all(kind.workers)
+    assert {envelope.attempt: envelope.payload for envelope in kernel.answers} == {1: 1, 3: 3}
+    assert get_attempt() == 0, "outside an engine"
 
 
 @pytest.mark.process

@@ -12,6 +12,7 @@ from inorder.journal.frame import (
     Fault,
     RecordFrame,
     RecordType,
+    complete_frame,
     encode_frame,
     read_frame,
 )
@@ -41,6 +42,14 @@ def test_a_record_is_found_as_it_was_written_wherever_it_lies(
     data = before + encode_frame(type_, body, version) + after
     end = len(before) + OVERHEAD_BYTES + len(body)
     assert read_frame(data, len(before)) == RecordFrame(type_, version, body, len(before), end)
+
+
+@pytest.mark.req("JRN-1")
+@given(st.integers(0, 255), st.binary(max_size=300), st.binary(min_size=HEAD_BYTES, max_size=HEAD_BYTES))
+def test_a_body_with_free_bytes_before_it_becomes_the_same_record(type_: int, body: bytes, free: bytes) -> None:
+    frame = bytearray(free + body)
+    complete_frame(type_, frame)
+    assert frame == encode_frame(type_, body)
 
 
 @pytest.mark.req("JRN-1")

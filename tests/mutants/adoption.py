@@ -58,8 +58,8 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a result that is not plain data is kept",
         "runtime/result_log.py",
-        "EncodedResult(_encode(payload)) if is_plain(payload) else None",
-        "EncodedResult(_encode(payload))",
+        "EncodedResult(payload) if is_plain(payload) else None",
+        "EncodedResult(payload)",
         f"{_SPOOL}::test_a_result_that_is_not_plain_data_is_computed_again[odd0]",
     ),
     Mutant(

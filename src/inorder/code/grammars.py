@@ -8,7 +8,6 @@ for markup and data in `queries/data/`. A language that extends another one uses
 import hashlib
 from functools import cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 
 READING_VERSION = 1
 """Version of the code that makes chunks, symbols, imports and calls. To be increased whenever its results change."""
+
+_VERSION_FIELD = "Version: "
+_METADATA_LINES = 3
+"""The first lines of the metadata of a package: their version, its name and its version."""
 
 DEPTH_MAX = 2000
 """Limit for the depth of a match in the tree. The time of a query grows with the square of the depth."""
@@ -100,8 +103,17 @@ def _read_queries(language: str) -> bytes:
     return b"\n".join((folder / f"{name}.scm").read_bytes() for name in _SOURCES[language].queries)
 
 
+@cache
 def _get_version(package: str) -> str:
+    """The version of an installed package. It is in the first lines of its metadata, and to parse all of them takes
+    longer."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and no worker needs it
+
     try:
-        return version(package)
+        found = distribution(package)
     except PackageNotFoundError:
         return "none"
+    for line in (found.read_text("METADATA") or "").split("\n", _METADATA_LINES)[:_METADATA_LINES]:
+        if line.startswith(_VERSION_FIELD):
+            return line.removeprefix(_VERSION_FIELD).strip()
+    return found.version

@@ -1,5 +1,6 @@
 """One attempt at one item: call the function and wrap the result or the error in an envelope."""
 
+import threading
 import traceback
 from collections.abc import Callable
 from math import ceil
@@ -29,6 +30,7 @@ _CALLERS = (
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)
 FAIL = int(State.TERMINAL_FAIL)
+_running = threading.local()
 
 
 class Skip(NamedTuple):
@@ -63,11 +65,22 @@ def get_classify(function: Callable[[Any], Any]) -> Classify | None:
     return function.classify if isinstance(function, ClassifiedFunction) else None
 
 
+def begin_attempt(number: int) -> None:
+    """Note which attempt at its item this thread begins; 0: none. An engine calls it before the function."""
+    _running.number = number
+
+
+def get_attempt() -> int:
+    """Return the number of the attempt that runs on this thread, from 1; 0 outside an engine."""
+    return getattr(_running, "number", 0)
+
+
 def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
     """Run one task. Everything that the function raises becomes a failure, except, with `may_interrupt`, a
     KeyboardInterrupt: the calling thread is then the one that Ctrl-C interrupts."""
     began_ms = time() * 1000
     began_s = perf_counter()
+    begin_attempt(task.attempt)
     try:
         value = function(task.item)
     except BaseException as error:
@@ -76,6 +89,8 @@ def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bo
         elapsed_ms = (perf_counter() - began_s) * 1000
         failure = classify_error(error, get_classify(function))
         return Envelope(task.seq, task.attempt, FAIL, error, 0, failure, elapsed_ms, began_ms)
+    finally:
+        begin_attempt(0)
     elapsed_ms = (perf_counter() - began_s) * 1000
     outcome = SKIP if type(value) is Skip else SUCCESS
     size = estimate_bytes(value) + get_held_bytes(value)

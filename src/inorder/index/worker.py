@@ -1,7 +1,6 @@
 """The worker of stage `index`: from one file to the rows that it owns."""
 
 import hashlib
-import os
 import re
 import uuid
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from inorder.code.model import FileCalls
 from inorder.code.python_calls import NO_CALLS
 from inorder.documents.chunk.storage import read_chunks
+from inorder.engines.attempt import get_attempt
 from inorder.host.memory import pause_collector
 from inorder.runtime.identity import hash_strings
 from inorder.sources.remote_input import RemoteInput
@@ -18,6 +18,7 @@ from inorder.stage.freshness import get_sha256
 from inorder.stage.store.reading import read_content
 
 from .lexical.languages import detect_language
+from .parse_marks import is_marked, mark_parsing
 from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
 
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11").bytes
@@ -142,17 +143,14 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> tuple[FileRows, Fi
 
 
 def _parse(path: str, data: bytes, marker: str) -> Any:
-    """Parse a file with the grammar of its language. The file `marker` exists while that happens. If it is still there,
-    an earlier attempt crashed or timed out in the grammar: then the file is split by lines instead."""
+    """Parse a file with the grammar of its language. `marker` is set while that happens. If it is still set, an earlier
+    attempt crashed or timed out in the grammar: then the file is split by lines instead."""
     from inorder.code.parse import parse, parse_lines
 
-    try:
-        os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
-    except FileExistsError:
+    if get_attempt() != 1 and is_marked(marker):
         return parse_lines(path, data, "its grammar crashed or took too long: cut by lines")
-    parsed = parse(path, data)
-    os.unlink(marker)
-    return parsed
+    with mark_parsing(marker):
+        return parse(path, data)
 
 
 def _sha256(data: bytes) -> str:

@@ -23,7 +23,7 @@ _START = struct.Struct("<BBB")
 _HEAD = struct.Struct("<BBBHI")
 _LENGTH = struct.Struct("<I")
 _SUM = struct.Struct("<I")
-_HEAD_BYTES = _HEAD.size
+HEAD_BYTES = _HEAD.size
 _unpack_head = _HEAD.unpack_from
 OVERHEAD_BYTES = _HEAD.size + _SUM.size
 
@@ -58,10 +58,19 @@ class Fault(NamedTuple):
 
 def encode_frame(type_: int, body: bytes, version: int = VERSION) -> bytes:
     """Encode a record."""
-    length = _LENGTH.pack(len(body))
-    check = crc32(length, crc32(_START.pack(MAGIC, version, type_))) & 0xFFFF
-    head = _HEAD.pack(MAGIC, version, type_, check, len(body))
+    head = _encode_head(type_, len(body), version)
     return b"".join((head, body, _SUM.pack(crc32(body, crc32(head)))))
+
+
+def complete_frame(type_: int, frame: bytearray) -> None:
+    """Turn `HEAD_BYTES` bytes of any value and a body into an encoded record, without a copy of the body."""
+    frame[:HEAD_BYTES] = _encode_head(type_, len(frame) - HEAD_BYTES, VERSION)
+    frame += _SUM.pack(crc32(frame))
+
+
+def _encode_head(type_: int, body_bytes: int, version: int) -> bytes:
+    check = crc32(_LENGTH.pack(body_bytes), crc32(_START.pack(MAGIC, version, type_))) & 0xFFFF
+    return _HEAD.pack(MAGIC, version, type_, check, body_bytes)
 
 
 def locate_frame(data: bytes, offset: int) -> tuple[int, int, int, int] | None:
@@ -69,7 +78,7 @@ def locate_frame(data: bytes, offset: int) -> tuple[int, int, int, int] | None:
 
     A record that matches its checksum is valid, including its head. This is the hot path of reading a journal, about a
     microsecond per record."""
-    body_at = offset + _HEAD_BYTES
+    body_at = offset + HEAD_BYTES
     if body_at > len(data):
         return None
     magic, version, type_, _, length = _unpack_head(data, offset)
@@ -85,7 +94,7 @@ def read_frame(data: bytes, offset: int) -> RecordFrame | Fault:
     if located is not None:
         type_, version, body_at, sum_at = located
         return RecordFrame(type_, version, data[body_at:sum_at], offset, sum_at + _SUM.size)
-    body_at = offset + _HEAD_BYTES
+    body_at = offset + HEAD_BYTES
     if body_at > len(data):
         return Fault("the file ends within the head of a record")
     magic, version, type_, check, length = _unpack_head(data, offset)

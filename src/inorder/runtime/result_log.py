@@ -23,7 +23,15 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.host.filesystem import AppendFile, Filesystem
 from inorder.host.os_errors import translate_os_errors
-from inorder.journal.frame import BODY_BYTES_MAX, Fault, RecordFrame, encode_frame, read_frame
+from inorder.journal.frame import (
+    BODY_BYTES_MAX,
+    HEAD_BYTES,
+    Fault,
+    RecordFrame,
+    complete_frame,
+    encode_frame,
+    read_frame,
+)
 from inorder.runtime.identity import is_plain
 
 FORMAT_VERSION = 1
@@ -31,7 +39,7 @@ SEGMENT_SUFFIX = ".results"
 SEGMENT_RECORDS_MAX = 1024
 SEGMENT_BYTES_MAX = 4 * 2**20
 """A segment that has grown beyond one of these gets no further record."""
-_PAYLOAD_BYTES_MAX = BODY_BYTES_MAX // 2
+_RECORD_BYTES_MAX = BODY_BYTES_MAX // 2
 _HEADER_TYPE = 64
 _RESULT_TYPE = 65
 
@@ -64,10 +72,11 @@ class ResultRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class EncodedResult(NamedTuple):
-    """A result as a codec encodes it."""
+    """A result as a codec prepares it."""
 
-    payload: bytes
-    """A value of MessagePack."""
+    payload: Any
+    """What MessagePack can encode, or else it is not stored. It is encoded once, with the rest of its record: results
+    are large."""
     files: list[tuple[str, str]] = []  # noqa: RUF012
     """Files of the result: the name of each in staging, and the path at which it is published."""
 
@@ -86,7 +95,7 @@ class ResultCodec(Protocol):
         ...
 
     def encode(self, item: Any, payload: Any) -> EncodedResult | None:
-        """Encode a result; None: it cannot be stored or is not worth it, and will be computed again."""
+        """Prepare a result; None: it cannot be stored or is not worth it, and will be computed again."""
         ...
 
     def decode(self, item: Any, record: ResultRecord) -> DecodedResult | None:
@@ -104,7 +113,8 @@ class _Location(NamedTuple):
 
 _HEADERS = msgspec.msgpack.Decoder(LogHeader)
 _RECORDS = msgspec.msgpack.Decoder(ResultRecord)
-_encode = msgspec.msgpack.Encoder().encode
+_ENCODER = msgspec.msgpack.Encoder()
+_encode = _ENCODER.encode
 
 
 class ResultLog:
@@ -242,14 +252,14 @@ class ResultLog:
 
     # ---- Writing
 
-    def encode(self, envelope: Envelope, item: Any, retries: int) -> bytes | None:
+    def encode(self, envelope: Envelope, item: Any, retries: int) -> bytearray | None:
         """Encode the result of an item; None: it is not stored, or was adopted and is in the log already."""
         if envelope.seq in self._found:
             return None
         encoded = self._codec.encode(item, envelope.payload)
-        if encoded is None or len(encoded.payload) > _PAYLOAD_BYTES_MAX:
+        if encoded is None:
             return None
-        record = ResultRecord(
+        record = (  # the fields of a `ResultRecord`
             envelope.seq,
             envelope.attempt,
             retries,
@@ -258,11 +268,19 @@ class ResultLog:
             envelope.exec_ms,
             envelope.began_ms,
             encoded.files,
-            msgspec.Raw(encoded.payload),
+            encoded.payload,
         )
-        return encode_frame(_RESULT_TYPE, _encode(record))
+        frame = bytearray()
+        try:
+            _ENCODER.encode_into(record, frame, HEAD_BYTES)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return None  # no valid Unicode, beyond 64 bits, nested too deeply
+        if len(frame) - HEAD_BYTES > _RECORD_BYTES_MAX:
+            return None
+        complete_frame(_RESULT_TYPE, frame)
+        return frame
 
-    def append(self, frames: Sequence[bytes], last_seq: int) -> None:
+    def append(self, frames: Sequence[bytes | bytearray], last_seq: int) -> None:
         """Append results, of which `last_seq` is the highest seq."""
         data = b"".join(frames)
         with translate_os_errors(f"results cannot be logged in {self._folder}"):
@@ -333,9 +351,9 @@ def _decode_record(frame: RecordFrame) -> ResultRecord | None:
         return None
 
 
-def decode_seq(frame: bytes) -> int:
+def decode_seq(frame: bytes | bytearray) -> int:
     """Return the seq of a result, as `ResultLog.encode` returned it."""
-    found = read_frame(frame, 0)
+    found = read_frame(bytes(frame), 0)
     record = None if isinstance(found, Fault) else _decode_record(found)
     return -1 if record is None else record.seq
 
@@ -351,10 +369,10 @@ class PlainCodec:
         self.identify = identify
 
     def encode(self, item: Any, payload: Any) -> EncodedResult | None:
-        """Encode a result, if it is plain data."""
+        """Prepare a result, if it is plain data."""
         try:
-            return EncodedResult(_encode(payload)) if is_plain(payload) else None
-        except (ValueError, OverflowError, RecursionError):  # not valid Unicode, beyond 64 bits, nested too deeply
+            return EncodedResult(payload) if is_plain(payload) else None
+        except RecursionError:  # nested too deeply
             return None
 
     def decode(self, item: Any, record: ResultRecord) -> DecodedResult | None:

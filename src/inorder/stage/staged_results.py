@@ -62,18 +62,15 @@ class StageResultCodec:
         return identify_item(item.item) + b"\x01" + inputs.encode("utf-8", "surrogatepass")
 
     def encode(self, item: StageTask, payload: Any) -> EncodedResult | None:
-        """Encode a result, unless the item was up to date or the result has values that cannot be stored."""
+        """Prepare a result, unless the item was up to date or the result has values that cannot be stored."""
         result: StageResult = payload.value if isinstance(payload, Skip) else payload
         if item.is_answered or not is_plain(result.delivery):
             return None
         stored = _to_stored(payload.reason if isinstance(payload, Skip) else None, result)
-        try:
-            files = [
-                (os.path.basename(path), output[0]) for path, output in zip(result.staged, result.outputs, strict=True)
-            ]
-            return EncodedResult(_ENCODER.encode(stored), files)
-        except (TypeError, ValueError, OverflowError):  # names that are not valid Unicode, numbers beyond 64 bits
-            return None
+        files = [
+            (os.path.basename(path), output[0]) for path, output in zip(result.staged, result.outputs, strict=True)
+        ]
+        return EncodedResult(stored, files)
 
     def decode(self, item: StageTask, record: ResultRecord) -> DecodedResult | None:
         """Decode a result, and check its inputs and staged files."""

@@ -165,7 +165,8 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
     task = StageTask(item)
     encoded = codec.encode(task, result)
     assert encoded is not None
-    record = ResultRecord(0, 1, 0, b"", 3, 1.0, 0.0, encoded.files, msgspec.Raw(encoded.payload))
+    payload = msgspec.Raw(msgspec.msgpack.encode(encoded.payload))
+    record = ResultRecord(0, 1, 0, b"", 3, 1.0, 0.0, encoded.files, payload)
     decoded = codec.decode(task, record)
     assert decoded is not None
     read = [(path, stat._replace(read_ns=0), digest) for path, stat, digest in decoded.payload.inputs]

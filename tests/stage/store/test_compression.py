@@ -116,7 +116,8 @@ def decode(place: Place, stored: StoredContent) -> Any:
     encoded = codec.encode(StageTask(item), StageResult({}, [], [], "", [], [], stored=stored))
     assert encoded is not None
     without_inputs = StageTask(msgspec.structs.replace(item, inputs={}))
-    record = ResultRecord(0, 1, 0, b"", 3, 1.0, 0.0, encoded.files, msgspec.Raw(encoded.payload))
+    payload = msgspec.Raw(msgspec.msgpack.encode(encoded.payload))
+    record = ResultRecord(0, 1, 0, b"", 3, 1.0, 0.0, encoded.files, payload)
     return codec.decode(without_inputs, record)
 
 

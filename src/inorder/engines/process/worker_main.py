@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.events import Envelope
-from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, classify_error, get_classify
+from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, begin_attempt, classify_error, get_classify
 from inorder.engines.base import PackedTask
 from inorder.engines.memory_estimate import get_held_bytes
 from inorder.engines.progress import Report, set_reporter
@@ -331,6 +331,7 @@ class _BatchRunner:
         began_ms = time() * 1000
         began_ns = monotonic_ns()
         self._status.begin_item(seq, attempt, began_ns)
+        begin_attempt(attempt)
         payload, outcome, failure, size = self._compute(packed_item)
         ended_ns = monotonic_ns()
         buffers = _NO_BUFFERS

@@ -10,6 +10,7 @@ The Python modules are the reference. A test compares both on the same texts. */
 #include <Python.h>
 
 #include "../../code/_names.h"
+#include "_ranks.h"
 
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
@@ -541,6 +542,11 @@ static int execute(PyObject *module)
     return status;
 }
 
+static PyMethodDef module_methods[] = {
+    {"rank_terms", (PyCFunction)(void (*)(void))rank_terms, METH_FASTCALL, rank_terms_doc},
+    {NULL},
+};
+
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, execute},
     {0, NULL},
@@ -549,7 +555,8 @@ static PyModuleDef_Slot module_slots[] = {
 static struct PyModuleDef module = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_counter",
-    .m_doc = "Counts the terms of texts.",
+    .m_doc = "Counts the terms of texts, and ranks those of many.",
+    .m_methods = module_methods,
     .m_slots = module_slots,
 };
 

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import count
 from operator import itemgetter
 from typing import Any
 
@@ -14,6 +13,7 @@ from .blocks import Numbers, PostingColumns, decode_blocks, encode_blocks, read_
 from .file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
 from .postings import IndexSegment, list_segment_sizes, read_alive, read_segments
 from .schema import DamagedIndexError
+from .term_ranks import rank_terms
 
 BATCH_BYTES_MAX = 4 * 2**20
 """The terms of chunks that are inverted at once. This takes about three times as much memory."""
@@ -77,7 +77,7 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
     firsts = zip((first for first, _ in files), all_terms, strict=True)
     chunks = [np.arange(first, first + len(terms.sizes) // 4, dtype=np.int64) for first, terms in firsts]
     segment = _create_segment(connection, np.concatenate(chunks), np.stack(lengths, axis=1))
-    names, ranks = _rank_terms(all_terms)
+    names, ranks = rank_terms(all_terms)
     counts = np.bincount(ranks, minlength=len(names))
     places = _sort_places(ranks)
     del ranks
@@ -90,24 +90,6 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
         here = places[starts[first] : ends[last - 1]]
         columns = PostingColumns(starts[first:last] - starts[first], owners[here], body[here], head[here])
         _insert_blocks(connection, segment, names[first:last], columns)
-
-
-def _rank_terms(files: Iterable[FileTerms]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """All terms of these files in ascending order; and for each term of each chunk, its number among them."""
-    number_of: dict[str, int] = {}
-    new = count()
-    numbers = [_number_terms(each, number_of, new) for each in files]
-    order = sorted(number_of)
-    ranks = np.empty(next(new), np.int32)
-    ranks[np.fromiter(map(number_of.__getitem__, order), np.int64, len(order))] = np.arange(len(order))
-    return order, ranks[np.concatenate(numbers)]
-
-
-def _number_terms(terms: FileTerms, number_of: dict[str, int], new: Iterator[int]) -> npt.NDArray[np.int32]:
-    """The number of each term of each chunk of a file. A term that has none yet gets a new one."""
-    known = np.fromiter(map(number_of.setdefault, terms.vocabulary.split(), new), np.int32)
-    found: npt.NDArray[np.int32] = known[np.frombuffer(terms.terms, NUMBER_TYPE)]
-    return found
 
 
 def _sort_places(ranks: npt.NDArray[np.int32]) -> Numbers:

@@ -194,7 +194,7 @@ class SimResultCodec:
         _, seq, attempt = payload
         paths = make_files(seq, item) if item.fate is Fate.OK else {}
         folder = staging_folder(seq, attempt).removeprefix(f"{STAGING}/")
-        return EncodedResult(msgspec.msgpack.encode([seq, attempt]), [(f"{folder}/{path}", path) for path in paths])
+        return EncodedResult([seq, attempt], [(f"{folder}/{path}", path) for path in paths])
 
     def decode(self, item: SimItem, record: ResultRecord) -> DecodedResult | None:
         """Decode a result, unless one of its files is damaged."""

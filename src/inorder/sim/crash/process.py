@@ -86,7 +86,7 @@ class RecordingLog(ResultLog):
 
     logged: frozenset[int] = frozenset()
 
-    def append(self, frames: Sequence[bytes], last_seq: int) -> None:
+    def append(self, frames: Sequence[bytes | bytearray], last_seq: int) -> None:
         """Append results."""
         super().append(frames, last_seq)
         self.logged |= {decode_seq(frame) for frame in frames}
