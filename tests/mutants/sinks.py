@@ -8,6 +8,7 @@ _NAMES = f"{_CALLS}::test_the_name_of_a_new_manifest_becomes_durable_with_its_fi
 _SAME_CUT = f"{_CALLS}::test_a_cut_manifest_is_synced_before_it_goes_on"
 _OUTPUTS = "tests/sinks/test_outputs.py"
 _MANIFEST = "tests/sinks/test_manifest.py"
+_SKIPPED = "tests/sinks/test_skipped.py::"
 _SINK_CRASHES = "tests/sinks/test_crashes.py"
 _SQLITE = "tests/sinks/test_sqlite_power.py"
 _POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
@@ -211,6 +212,34 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "        if found:\n            filesystem.sync_directory(data)\n",
         "",
         _OLD_LOG,
+    ),
+    Mutant(
+        "items that are skipped at once count as one file",
+        "sinks/outputs.py",
+        "Position(position.end + count, position.offset, position.checksum)",
+        "Position(position.end + 1, position.offset, position.checksum)",
+        f"{_SKIPPED}test_their_number_leaves_the_position_that_each_of_them_leaves",
+    ),
+    Mutant(
+        "items that are skipped at once are not compared with those that are stored",
+        "sinks/sqlite.py",
+        "if self._stored != self._position:  # some",
+        "if False:  # some",
+        f"{_SKIPPED}test_a_database_that_is_ahead_with_other_outcomes_is_noticed",
+    ),
+    Mutant(
+        "items that are skipped at once are not synced",
+        "sinks/sqlite.py",
+        "        self._stored = self._position = position\n        self._is_synced = False\n",
+        "        self._stored = self._position = position\n",
+        f"{_SKIPPED}test_they_become_durable_with_the_next_sync",
+    ),
+    Mutant(
+        "items that are skipped at once have other numbers",
+        "sinks/base.py",
+        "for seq in range(position.end, end)]",
+        "for seq in range(count)]",
+        f"{_SKIPPED}test_a_count_advances_a_position_as_the_entries_do",
     ),
     Mutant(
         "a complete draft is not published by the next run",

@@ -13,6 +13,13 @@ _LOOKUP = "tests/stage/store/test_lookup.py"
 
 STORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "worker processes are killed after every stage",
+        "stage/store/visits.py",
+        "        if name == self._stages[-1][0].name:\n            self.idle.kill()\n",
+        "        self.idle.kill()\n",
+        "tests/cli/test_visits.py::test_the_worker_processes_of_a_run_end_while_its_last_stage_finishes",
+    ),
+    Mutant(
         "every item is asked for by a query of its own",
         "stage/store/lookup.py",
         "size = min(before.size * _GROWTH, BLOCK_ROWS_MAX)",
