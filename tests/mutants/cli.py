@@ -16,8 +16,8 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a process that does more than one command keeps everything that exists",
         "cli/app.py",
-        "        if is_program:\n            keep_loaded()\n",
-        "        keep_loaded()\n",
+        "        if is_program:\n            keep_loaded()\n    return invoke\n",
+        "        keep_loaded()\n    return invoke\n",
         "tests/cli/test_end.py::test_no_cycles_are_searched_for_among_the_modules_of_a_command",
     ),
     Mutant(

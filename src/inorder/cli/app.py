@@ -74,10 +74,7 @@ def end_process(code: int) -> NoReturn:
 def run_command(arguments: Sequence[str], *, is_program: bool = False) -> int:
     """Run one command line in this process. Returns the exit code. `is_program`: this process does nothing else."""
     try:
-        invoke = _import_command(arguments)
-        if is_program:
-            keep_loaded()
-        return invoke(list(arguments))
+        return _import_command(arguments, is_program=is_program)(list(arguments))
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else Exit.DONE
     except (OperatorError, InfrastructureError, IntegrityError, Interrupted) as error:
@@ -93,13 +90,15 @@ def run_command(arguments: Sequence[str], *, is_program: bool = False) -> int:
         return _report(error, Exit.USAGE, describe_missing_extra(_find_command(arguments), extra))
 
 
-def _import_command(arguments: Sequence[str]) -> Callable[[list[str]], int]:
+def _import_command(arguments: Sequence[str], *, is_program: bool) -> Callable[[list[str]], int]:
     """Import what a command line needs. The collector of reference cycles would find none among modules."""
     with pause_collector():
         from inorder.cli.command_group import invoke
 
         if arguments and arguments[0] in COMMANDS:
             import_module(find_module(arguments[0]))
+        if is_program:
+            keep_loaded()
     return invoke
 
 

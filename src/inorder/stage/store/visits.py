@@ -187,7 +187,7 @@ class StageGroup:
             with pause_collector():
                 import_all(self._list_finish_imports())
                 load_zstd()
-            keep_loaded()
+                keep_loaded()
         for each in limits:
             self.idle.copy(each)
 
