@@ -384,6 +384,13 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "tests/sinks/test_packed_lines.py::test_frames_without_valid_lengths_are_read",
     ),
     Mutant(
+        "one frame is kept",
+        "sinks/packed_frames.py",
+        "_FRAMES_KEPT = 2\n",
+        "_FRAMES_KEPT = 1\n",
+        "tests/sinks/test_packed_lines.py::test_a_file_that_is_read_backwards_in_blocks_decompresses_each_frame_once",
+    ),
+    Mutant(
         "lines are skipped from an offset within one",
         "sinks/packed_frames.py",
         "if not ends or (before and (before > len(ends) or ends[before - 1] != offset - start)):",
