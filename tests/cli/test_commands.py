@@ -294,7 +294,7 @@ def test_a_command_that_was_started_to_ignore_a_signal_ignores_it(
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     found: dict[int, Any] = {}
 
-    def remember(arguments: object) -> int:
+    def remember(arguments: object, *, is_program: bool) -> int:
         found.update({each: signal.getsignal(each) for each in before})
         return 0
 

@@ -1,10 +1,36 @@
-"""How the process of a command ends."""
+"""How the process of a command begins and ends."""
 
+import gc
 import os
 import subprocess
 import sys
 
 import pytest
+
+from inorder.cli import app
+
+CONFIG = "inorder.cli.commands.pipeline.config"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_program", "expected"),
+    [
+        (["config", "--help"], True, [(CONFIG, False), "kept"]),
+        (["config", "--help"], False, [(CONFIG, False)]),
+        (["--help", "config"], True, ["kept"]),
+    ],
+    ids=["program", "in a process that does more", "no command"],
+)
+def test_no_cycles_are_searched_for_among_the_modules_of_a_command(
+    arguments: list[str], is_program: bool, expected: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That takes as long as the import of many modules, and finds nothing."""
+    seen: list[object] = []
+    monkeypatch.setattr(app, "import_module", lambda name: seen.append((name, gc.isenabled())))
+    monkeypatch.setattr(app, "keep_loaded", lambda: seen.append("kept"))
+    assert app.run_command(arguments, is_program=is_program) == 0
+    assert seen == expected
+    assert gc.isenabled()
 
 
 @pytest.mark.process

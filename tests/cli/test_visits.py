@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from inorder.engines import pool
+from inorder.engines.process.idle import IdleProcesses
 from inorder.engines.process.worker_process import WorkerProcess
+from inorder.index.drafts.publishing import publish
 from inorder.stage import file_stat
 from inorder.stage.store import prepared
 from inorder.stage.store.database import open_store
@@ -152,3 +154,24 @@ def test_without_room_for_prepared_results_the_stages_make_their_own(
     monkeypatch.setattr(PreparedResults, "_create", refuse)
     run(docs, "run", "together")
     assert len(read_rows(docs.folder / "together")) == 4 + 4 + 8 + 1
+
+
+def test_the_worker_processes_of_a_run_end_while_its_last_stage_finishes(
+    docs: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[object] = []
+    kill = IdleProcesses.kill
+
+    def note_kill(idle: IdleProcesses) -> None:
+        noted.append("killed")
+        kill(idle)
+
+    def note_publish(data: str) -> None:
+        noted.append("finishes")
+        publish(data)
+
+    monkeypatch.setattr(IdleProcesses, "kill", note_kill)
+    monkeypatch.setattr("inorder.index.stage.publish", note_publish)
+    run(docs, "run", "data")
+    assert noted == ["killed", "finishes", "killed"]
+    assert docs.run("verify", "--data", "data").code == 0

@@ -2,13 +2,15 @@
 
 import random
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import pytest
 
 from inorder.documents import layout
 from inorder.documents.edits import CountIds, edit_documents
 from inorder.stage.contracts import LastRun, WorkItem
+from inorder.stage.store.lookup import IdRange
 
 pytestmark = pytest.mark.req("STL-1")
 
@@ -16,9 +18,9 @@ pytestmark = pytest.mark.req("STL-1")
 def bind_count(known: list[str]) -> CountIds:
     """Counts as a database does, which refuses what is not valid Unicode."""
 
-    def count(first: str, end: str) -> int:
-        assert (first + end).encode()
-        return bisect_left(known, end) - bisect_left(known, first)
+    def count(ranges: Sequence[IdRange]) -> list[int]:
+        assert "".join(chain.from_iterable(ranges)).encode()
+        return [bisect_left(known, end) - bisect_left(known, first) for first, end in ranges]
 
     return count
 

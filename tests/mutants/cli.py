@@ -14,6 +14,13 @@ _OPTIONS = f"{_PREDICTIONS}::test_options_are_predicted_item_by_item_also_togeth
 CLI_MUTANTS: tuple[Mutant, ...] = (
     # ---- how a command ends
     Mutant(
+        "a process that does more than one command keeps everything that exists",
+        "cli/app.py",
+        "        if is_program:\n            keep_loaded()\n    return invoke\n",
+        "        keep_loaded()\n    return invoke\n",
+        "tests/cli/test_end.py::test_no_cycles_are_searched_for_among_the_modules_of_a_command",
+    ),
+    Mutant(
         "a violated invariant is an ordinary failure",
         "cli/app.py",
         'return _report(error, Exit.INTEGRITY, "", _BUG)',

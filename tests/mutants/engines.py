@@ -14,6 +14,14 @@ _PROCESS = "tests/engines/process/test_engine.py::test_"
 
 ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "a process is kept after all were killed",
+        "engines/process/idle.py",
+        "            self._is_closed = True\n",
+        "",
+        "tests/engines/process/test_idle.py::"
+        "test_processes_that_are_killed_end_without_being_waited_for_and_no_further_one_is_kept",
+    ),
+    Mutant(
         "a thread goes on past the bytes of its batch",
         "engines/threads.py",
         "            if bytes_left < 0:\n                break\n",

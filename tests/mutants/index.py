@@ -12,6 +12,8 @@ _RULES = "tests/index/test_rules.py::"
 _VECTORS = "tests/index/ranking/test_default_vectors.py::"
 _CODE_RANKING = "tests/index/test_code_ranking.py::"
 _LIMITS = "tests/code/test_exact_limits.py::"
+_READING = "tests/index/vectors/test_reading.py::"
+
 INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of two providers of the same width share a matrix",
@@ -469,6 +471,20 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         'if stored != (8 * file.shape[0], "blob"):',
         "if stored is None:",
         f"{_DAMAGES}[UPDATE vectors SET chunks = x'00']",
+    ),
+    Mutant(
+        "the vectors of large documents are read together",
+        "index/vectors/documents.py",
+        "if size + found.size > _BYTES:",
+        "if False:",
+        f"{_READING}test_no_more_than_some_documents_and_some_bytes_are_read_together[large ones]",
+    ),
+    Mutant(
+        "vectors of new documents come after those that are copied",
+        "index/vectors/update.py",
+        "            if len(known):\n                yield from read_documents(connection, data, new)\n",
+        "            if len(known):\n                yield from read_documents(connection, data, [])\n",
+        "tests/index/vectors/test_further_files.py",
     ),
     Mutant(
         "an older index is copied and not converted",

@@ -8,6 +8,7 @@ _NAMES = f"{_CALLS}::test_the_name_of_a_new_manifest_becomes_durable_with_its_fi
 _SAME_CUT = f"{_CALLS}::test_a_cut_manifest_is_synced_before_it_goes_on"
 _OUTPUTS = "tests/sinks/test_outputs.py"
 _MANIFEST = "tests/sinks/test_manifest.py"
+_SKIPPED = "tests/sinks/test_skipped.py::"
 _SINK_CRASHES = "tests/sinks/test_crashes.py"
 _SQLITE = "tests/sinks/test_sqlite_power.py"
 _POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
@@ -213,6 +214,34 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         _OLD_LOG,
     ),
     Mutant(
+        "items that are skipped at once count as one file",
+        "sinks/outputs.py",
+        "Position(position.end + count, position.offset, position.checksum)",
+        "Position(position.end + 1, position.offset, position.checksum)",
+        f"{_SKIPPED}test_their_number_leaves_the_position_that_each_of_them_leaves",
+    ),
+    Mutant(
+        "items that are skipped at once are not compared with those that are stored",
+        "sinks/sqlite.py",
+        "if self._stored != self._position:  # some",
+        "if False:  # some",
+        f"{_SKIPPED}test_a_database_that_is_ahead_with_other_outcomes_is_noticed",
+    ),
+    Mutant(
+        "items that are skipped at once are not synced",
+        "sinks/sqlite.py",
+        "        self._stored = self._position = position\n        self._is_synced = False\n",
+        "        self._stored = self._position = position\n",
+        f"{_SKIPPED}test_they_become_durable_with_the_next_sync",
+    ),
+    Mutant(
+        "items that are skipped at once have other numbers",
+        "sinks/base.py",
+        "for seq in range(position.end, end)]",
+        "for seq in range(count)]",
+        f"{_SKIPPED}test_a_count_advances_a_position_as_the_entries_do",
+    ),
+    Mutant(
         "a complete draft is not published by the next run",
         "index/drafts/draft.py",
         "            if self._is_complete():\n",
@@ -353,6 +382,13 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "ends if ends and ends[-1] == frame.size else ()",
         "ends",
         "tests/sinks/test_packed_lines.py::test_frames_without_valid_lengths_are_read",
+    ),
+    Mutant(
+        "one frame is kept",
+        "sinks/packed_frames.py",
+        "_FRAMES_KEPT = 2\n",
+        "_FRAMES_KEPT = 1\n",
+        "tests/sinks/test_packed_lines.py::test_a_file_that_is_read_backwards_in_blocks_decompresses_each_frame_once",
     ),
     Mutant(
         "lines are skipped from an offset within one",

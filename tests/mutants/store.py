@@ -13,6 +13,34 @@ _LOOKUP = "tests/stage/store/test_lookup.py"
 
 STORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "a range of ids has its end",
+        "stage/store/lookup.py",
+        "AND item_id < ranges.beyond",
+        "AND item_id <= ranges.beyond",
+        f"{_LOOKUP}::test_rows_in_many_ranges_are_counted_with_few_queries",
+    ),
+    Mutant(
+        "a document that has changed is counted before itself",
+        "documents/edits.py",
+        'pairwise(["", *wanted])',
+        "pairwise([*wanted, wanted[-1]])",
+        "tests/documents/test_edits.py::test_places_that_are_counted_are_those_that_the_rows_show",
+    ),
+    Mutant(
+        "racy files are looked up in the cache of hashes",
+        "stage/freshness.py",
+        "digest = None if found.is_racy else cache.get",
+        "digest = cache.get",
+        "tests/stage/test_hash_cache.py::test_a_racy_file_is_not_looked_up",
+    ),
+    Mutant(
+        "worker processes are killed after every stage",
+        "stage/store/visits.py",
+        "        if name == self._stages[-1][0].name:\n            self.idle.kill()\n",
+        "        self.idle.kill()\n",
+        "tests/cli/test_visits.py::test_the_worker_processes_of_a_run_end_while_its_last_stage_finishes",
+    ),
+    Mutant(
         "every item is asked for by a query of its own",
         "stage/store/lookup.py",
         "size = min(before.size * _GROWTH, BLOCK_ROWS_MAX)",

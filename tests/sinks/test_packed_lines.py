@@ -156,6 +156,31 @@ def test_a_closed_file_holds_no_lines_in_memory(tmp_path: Path, monkeypatch: pyt
     assert sum(frames.held_bytes for frames in opened) == 0
 
 
+def test_a_file_that_is_read_backwards_in_blocks_decompresses_each_frame_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block may lie in two frames, and the next one in the first of them."""
+    path = tmp_path / "count.jsonl"
+    path.write_bytes(TEXT)
+    pack_lines(SystemFilesystem(), str(path), "count", [].append)
+    read: list[int] = []
+    read_frame = PackedFrames._read_frame
+
+    def note(frames: PackedFrames, frame: Any) -> bytes:
+        read.append(frame.start)
+        return read_frame(frames, frame)
+
+    monkeypatch.setattr(PackedFrames, "_read_frame", note)
+    with open_lines(str(path)) as lines:
+        found = []
+        for start in reversed(range(0, len(TEXT), 40)):
+            lines.seek(start)
+            found.append(lines.raw.read(min(40, len(TEXT) - start)))
+    assert b"".join(reversed(found)) == TEXT
+    assert len(read) > 5
+    assert read == sorted({*read}, reverse=True)
+
+
 def test_few_lines_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_lines, "_LEAST_BYTES", len(TEXT) + 1)
     path = tmp_path / "count.jsonl"

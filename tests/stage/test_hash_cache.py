@@ -1,5 +1,6 @@
 """The cache of hashes: an unchanged file is not read again, and nothing is ever believed that may be wrong."""
 
+import hashlib
 import os
 import sqlite3
 import time
@@ -303,3 +304,14 @@ def test_a_path_that_is_no_text_is_kept_like_any_other(cache: HashCache) -> None
     cache.put(name, stat, "crc32", "5")
     cache.flush()
     assert cache.get(name, stat, "crc32") == "5"
+
+
+def test_a_racy_file_is_not_looked_up(cache: HashCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache has no such file, and a run in which all changed files are racy does not open it."""
+    (tmp_path / "new.txt").write_text("text")
+    path = str(tmp_path / "new.txt")
+    assert freshness.get_sha256(path, cache) == hashlib.sha256(b"text").hexdigest()
+    assert cache._opened is None
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    assert freshness.get_sha256(path, cache) == hashlib.sha256(b"text").hexdigest()
+    assert cache._opened is not None

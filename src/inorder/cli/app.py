@@ -17,16 +17,18 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
-from inorder.cli.commands import COMMANDS
+from inorder.cli.commands import COMMANDS, find_module
 from inorder.cli.exit_codes import Exit, Interrupted
 from inorder.cli.extras import describe_missing_extra, extra_of
 from inorder.cli.output import DEBUG
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
+from inorder.host.memory import keep_loaded, pause_collector
 
 _BUG = "this is a bug in inorder; please report it with the line above"
 _GC_OBJECTS = 25_000
@@ -48,7 +50,7 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)  # until a run installs handlers of its own
-    code = run_command(sys.argv[1:])
+    code = run_command(sys.argv[1:], is_program=True)
     gc.freeze()  # otherwise the interpreter looks for cycles in all modules, several times, before it ends: 40 ms
     sys.exit(code)
 
@@ -69,12 +71,10 @@ def end_process(code: int) -> NoReturn:
     os._exit(code)
 
 
-def run_command(arguments: Sequence[str]) -> int:
-    """Run one command line in this process. Returns the exit code."""
+def run_command(arguments: Sequence[str], *, is_program: bool = False) -> int:
+    """Run one command line in this process. Returns the exit code. `is_program`: this process does nothing else."""
     try:
-        from inorder.cli.command_group import invoke
-
-        return invoke(list(arguments))
+        return _import_command(arguments, is_program=is_program)(list(arguments))
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else Exit.DONE
     except (OperatorError, InfrastructureError, IntegrityError, Interrupted) as error:
@@ -88,6 +88,18 @@ def run_command(arguments: Sequence[str]) -> int:
         if extra is None:
             return _report(error, Exit.FAILED, "", _TRACE)
         return _report(error, Exit.USAGE, describe_missing_extra(_find_command(arguments), extra))
+
+
+def _import_command(arguments: Sequence[str], *, is_program: bool) -> Callable[[list[str]], int]:
+    """Import what a command line needs. The collector of reference cycles would find none among modules."""
+    with pause_collector():
+        from inorder.cli.command_group import invoke
+
+        if arguments and arguments[0] in COMMANDS:
+            import_module(find_module(arguments[0]))
+        if is_program:
+            keep_loaded()
+    return invoke
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

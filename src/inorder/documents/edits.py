@@ -2,12 +2,13 @@
 
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice, pairwise, starmap
 
 from inorder.stage.contracts import LastRun, PlanEdits, WorkItem
+from inorder.stage.store.lookup import IdRange
 
-CountIds = Callable[[str, str], int]
-"""Counts the documents of the last run from one id up to another one, without this."""
+CountIds = Callable[[Sequence[IdRange]], list[int]]
+"""For each of these ranges, counts the documents of the last run."""
 
 
 def edit_documents(
@@ -48,14 +49,12 @@ def _is_text(doc_ids: Iterable[str]) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in set("".join(doc_ids)))
 
 
-def _count_places(count_ids: CountIds, wanted: Iterable[str]) -> Iterator[tuple[int, bool]]:
+def _count_places(count_ids: CountIds, wanted: Sequence[str]) -> Iterator[tuple[int, bool]]:
     """For each wanted document, the number of the first document of the last run that does not come before it, and
     whether it is the same one. Together, every document is counted once."""
-    number, previous = 0, ""
-    for doc_id in wanted:
-        number += count_ids(previous, doc_id)
-        yield number, count_ids(doc_id, f"{doc_id}\0") > 0
-        previous = doc_id
+    before = count_ids([*starmap(IdRange, pairwise(["", *wanted]))])
+    same = count_ids([IdRange(doc_id, f"{doc_id}\0") for doc_id in wanted])
+    yield from zip(accumulate(before), map(bool, same), strict=True)
 
 
 def _find_places(ids: Iterator[str], wanted: Sequence[str], prefix: str) -> list[tuple[int, bool]] | None:

@@ -33,6 +33,7 @@ from inorder.stage.contracts import Derivation, LastRun, PlanEdits
 from inorder.stage.store.database import FOLDER as STORE_FOLDER
 from inorder.stage.store.database import StoreReader, open_store
 from inorder.stage.store.inputs import Input, StoredInput
+from inorder.stage.store.lookup import IdRange
 from inorder.stage.store.rows import StoredItem
 
 Layout = Literal["store", "files"]
@@ -252,13 +253,15 @@ class StoredResults:
         return (self._kept if self._is_kept else self._find([doc_id])).get(doc_id)
 
 
-def bind_count_stored(data: str | os.PathLike[str], kind: ResultKind) -> Callable[[str, str], int] | None:
-    """A function that counts the documents with a result of a kind in the store, from one id up to another one; None:
-    there is no store, or some ids are not valid Unicode."""
+def bind_count_stored(
+    data: str | os.PathLike[str], kind: ResultKind
+) -> Callable[[Sequence[IdRange]], list[int]] | None:
+    """A function that counts the documents with a result of a kind in the store, for each of some ranges of their ids;
+    None: there is no store, or some ids are not valid Unicode."""
     store, prefix = open_store(os.path.abspath(data), kind.stage), kind.id_prefix
     if store is None or store.has_invalid_ids():
         return None
-    return lambda first, end: store.count_between(f"{prefix}{first}", f"{prefix}{end}")
+    return lambda ranges: store.count_in([IdRange(f"{prefix}{first}", f"{prefix}{end}") for first, end in ranges])
 
 
 def find_chunks(data: str, doc_id: str) -> Result | None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .hits import Hit
-from .lexical.analysis import WORD, analyze, split_runs
+from .lexical.analysis import analyze, compile_word, split_runs
 from .lexical.scoring import TermGroup
 from .rows import CODE
 
@@ -60,7 +60,7 @@ class TermMatcher:
         """The numbers of the words that the text has, and where they are."""
         numbers: set[int] = set()
         marks: list[tuple[int, int]] = []
-        for word in WORD.finditer(text):
+        for word in compile_word().finditer(text):
             found = self._known.get(word[0])
             if found is None:
                 found = self._known[word[0]] = list(self._match_word(word[0]))

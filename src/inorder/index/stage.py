@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Se
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -41,7 +42,7 @@ from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 from inorder.stage.store.inputs import Input, StoredInput
-from inorder.stage.store.lookup import BlockLookup
+from inorder.stage.store.lookup import BlockLookup, IdRange, count_in_ranges
 from inorder.stage.unchanged.receipt import hash_listing, read_listing, read_receipt
 
 from .connection import open_index, translate_index_errors
@@ -165,20 +166,19 @@ class IndexItems:
         removed = [_make_removal(doc_id) for doc_id in edits.gone if self._is_published(doc_id)]
         return msgspec.structs.replace(edits, items=chain(edits.items, ((last.count, item) for item in removed)))
 
-    def _bind_count_published(self, count: int) -> Callable[[str, str], int] | None:
-        """A function that counts the published documents from one id up to another one; None: they are not as many as
+    def _bind_count_published(self, count: int) -> Callable[[Sequence[IdRange]], list[int]] | None:
+        """A function that counts the published documents in each of some ranges of ids; None: they are not as many as
         the last run had, or some ids have escaped bytes, whose order is another one."""
         database = self._open_database()
         if database is None:
             return None
 
-        def count_files(condition: str, *values: str) -> int:
+        def fetch_all(query: str, *values: int | str) -> list[Any]:
             with translate_index_errors(published_path(self._data)):
-                [found] = database.execute(f"SELECT COUNT(*) FROM files WHERE {condition}", values).fetchone()
-            return int(found)
+                return database.execute(query, values).fetchall()
 
-        is_known = count_files("TRUE") == count and not count_files("instr(item_id, ?) > 0", "\\u")
-        return partial(count_files, "item_id >= ? AND item_id < ?") if is_known else None
+        [[known, escaped]] = fetch_all("SELECT count(*), coalesce(sum(instr(item_id, ?) > 0), 0) FROM files", "\\u")
+        return partial(count_in_ranges, fetch_all, "files") if known == count and not escaped else None
 
     def has_only_documents(self, new: Container[str] = (), gone: Set[str] = frozenset()) -> bool:
         """Whether the published database has no source code, and all files below the sources as documents. It is about

@@ -171,6 +171,6 @@ def content_hash(connection: sqlite3.Connection) -> str:
     result = sha256()
     files = connection.execute("SELECT item_id, digest FROM files ORDER BY item_id")
     while rows := files.fetchmany(_HASHED_ROWS):
-        text = "".join([f"{item_id}\0{digest}\n" for item_id, digest in rows])
+        text = "\n".join([*map("\0".join, rows), ""])
         result.update(text.encode("utf-8", "surrogatepass"))
     return result.hexdigest()

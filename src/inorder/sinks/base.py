@@ -204,9 +204,19 @@ def apply_skipped(sink: Sink, start: int, count: int) -> Position:
     if apply_all is not None:
         position: Position = apply_all(start, count)
         return position
+    return apply_each_skipped(sink, start, count)
+
+
+def apply_each_skipped(sink: Sink, start: int, count: int) -> Position:
+    """The same for a sink that needs each entry."""
     for first in range(start, start + count, _ENTRIES):
         sink.apply([Entry(seq, _SKIP) for seq in range(first, min(first + _ENTRIES, start + count))])
     return sink.position()
+
+
+def check_skipped(name: str, position: Position | None, start: int) -> Position:
+    """Check that entries which were skipped begin at the sink's position, as `check_run` does. Returns the position."""
+    return check_run(name, position, [Entry(start, _SKIP)])
 
 
 def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:
@@ -243,3 +253,10 @@ def advance_position(position: Position, entries: Sequence[Entry]) -> Position:
     text = b"".join(b"%d:%d;" % (entry.seq, entry.outcome) for entry in entries)
     successes = sum(entry.is_success for entry in entries)
     return Position(position.end + len(entries), position.offset + successes, zlib.crc32(text, position.checksum))
+
+
+def advance_skipped(position: Position, count: int) -> Position:
+    """The same for so many entries that were skipped."""
+    end = position.end + count
+    text = "".join([f"{seq}:{_SKIP};" for seq in range(position.end, end)])
+    return Position(end, position.offset, zlib.crc32(text.encode(), position.checksum))

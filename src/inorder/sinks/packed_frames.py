@@ -28,6 +28,7 @@ of the content are the lengths of the lines."""
 _HEADER_BYTES = 8
 """Of the prefix, without the content."""
 _SKIPPABLE = 0x184D2A5D
+_FRAMES_KEPT = 2
 ReadAt = Callable[[int, int], bytes]
 
 
@@ -75,8 +76,9 @@ class PackedFrames:
         self._head = head
         self._read_at = read_at
         self._frames: list[_Frame] | None = None
-        self._latest: tuple[int, bytes] = -1, b""
-        """The number and the lines of the frame that was read last."""
+        self._latest: dict[int, bytes] = {}
+        """The lines of the frames that were read last, by number: two of them, because a block may lie in two frames,
+        and the next one in either."""
         self._latest_ends: tuple[int, Sequence[int]] = -1, ()
         """The number of the frame whose lengths were read last, and the offset in it of the end of each line."""
 
@@ -110,11 +112,11 @@ class PackedFrames:
     @property
     def held_bytes(self) -> int:
         """Memory for lines that were read."""
-        return len(self._latest[1])
+        return sum(map(len, self._latest.values()))
 
     def release(self) -> None:
-        """Release the memory of the frame that was read last. A file that is closed may live on for a while."""
-        self._latest, self._latest_ends = (-1, b""), (-1, ())
+        """Release the memory of the frames that were read last. A file that is closed may live on for a while."""
+        self._latest, self._latest_ends = {}, (-1, ())
 
     def _load_frames(self) -> list[_Frame]:
         if self._frames is None:
@@ -155,17 +157,24 @@ class PackedFrames:
         return low
 
     def _decompress(self, number: int) -> bytes:
-        if self._latest[0] != number and self._frames is not None:
-            zstd, frame = load_zstd(), self._frames[number]
-            packed = self._read_at(frame.place, frame.packed_size)
-            try:
-                lines = zstd.ZstdDecompressor().decompress(packed, max_length=frame.size + 1)
-            except (zstd.ZstdError, EOFError) as error:
-                raise self._make_error(str(error)) from error
-            if len(lines) != frame.size:
-                raise self._make_error(f"a frame has {len(lines)} bytes instead of {frame.size}")
-            self._latest = number, lines
-        return self._latest[1]
+        lines = self._latest.pop(number, None)
+        if lines is None:
+            while len(self._latest) >= _FRAMES_KEPT:
+                del self._latest[next(iter(self._latest))]
+            lines = self._read_frame(self._load_frames()[number])
+        self._latest[number] = lines
+        return lines
+
+    def _read_frame(self, frame: _Frame) -> bytes:
+        zstd = load_zstd()
+        packed = self._read_at(frame.place, frame.packed_size)
+        try:
+            lines: bytes = zstd.ZstdDecompressor().decompress(packed, max_length=frame.size + 1)
+        except (zstd.ZstdError, EOFError) as error:
+            raise self._make_error(str(error)) from error
+        if len(lines) != frame.size:
+            raise self._make_error(f"a frame has {len(lines)} bytes instead of {frame.size}")
+        return lines
 
     def _make_error(self, problem: str) -> IntegrityError:
         return IntegrityError(f"{self._path} is damaged ({problem}); restore it from a backup")

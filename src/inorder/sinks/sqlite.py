@@ -20,7 +20,16 @@ from inorder.core.invariants import check
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 from inorder.host.lock import Lock
 
-from .base import AppliedRun, Entry, Position, advance_position, check_run
+from .base import (
+    AppliedRun,
+    Entry,
+    Position,
+    advance_position,
+    advance_skipped,
+    apply_each_skipped,
+    check_run,
+    check_skipped,
+)
 
 Write = Callable[[sqlite3.Connection, Sequence[Entry]], None]
 
@@ -114,6 +123,14 @@ class SqliteSink:
         self._position = position
         return position
 
+    def apply_skipped(self, start: int, count: int) -> Position:
+        """Write the position after entries that have no rows."""
+        check_skipped(self.name, self._position, start)
+        if self._stored != self._position:  # some of them may be stored already
+            return apply_each_skipped(self, start, count)
+        self._move_to(advance_skipped(self._position, count), f"seqs {start} to {start + count - 1} cannot be written")
+        return self._position
+
     def position(self) -> Position:
         """Return the position of the run; `offset` counts successes. The database may be ahead of it."""
         return self._position
@@ -145,10 +162,7 @@ class SqliteSink:
     def skip_to(self, position: Position) -> None:
         """Set the position of an empty sink, because the entries before it have no rows."""
         check(self._stored.end == 0, f"sink {self.name} is not empty: it is at {self._stored}")
-        with self._transaction("its position cannot be written"):
-            self._store(position)
-        self._stored = self._position = position
-        self._is_synced = False
+        self._move_to(position, "its position cannot be written")
 
     def close(self) -> None:
         """Close the database, then release the lock. Idempotent."""
@@ -156,6 +170,13 @@ class SqliteSink:
         self._lock.release()
 
     # ---- Database
+
+    def _move_to(self, position: Position, doing: str) -> None:
+        """Write the position, and no rows."""
+        with self._transaction(doing):
+            self._store(position)
+        self._stored = self._position = position
+        self._is_synced = False
 
     def _add(self, entries: Sequence[Entry], position: Position) -> None:
         if not entries:

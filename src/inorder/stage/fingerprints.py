@@ -17,7 +17,8 @@ import msgspec
 from .data_layout import FINGERPRINT_SUFFIX, find_obstacle, resolve_output
 
 SCHEMA_VERSION = 1
-_READ_BYTES = 2**20
+_READ_BYTES = 2**16
+"""Read at once. The system allocates memory for a larger block anew each time, which takes longer than a small file."""
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 

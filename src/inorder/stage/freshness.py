@@ -221,7 +221,7 @@ def get_sha256(source: Input, cache: HashCache | None) -> str:
     if cache is None:
         return hash_file(path)
     found = FileStat.read(path)
-    digest = cache.get(path, found, "sha256")
+    digest = None if found.is_racy else cache.get(path, found, "sha256")  # the cache has no racy files
     if digest is None:
         digest = hash_file(path)
         cache.put(path, found, "sha256", digest)

@@ -149,6 +149,8 @@ def run_stage(
 
                 write_metrics_file(options.metrics_file, layout.data, options.telemetry_dir)
         release_after_work(outcome.succeeded + outcome.failed)
+        if group is not None:
+            group.end_items(plan.stage_name)
         if outcome.stop_kind is None:
             if finish is not None:
                 finish()

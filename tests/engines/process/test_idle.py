@@ -74,6 +74,17 @@ def test_the_next_engine_goes_on_with_the_process_and_its_own_function(idle: Idl
     assert wait_until(lambda: not is_running(pid))
 
 
+def test_processes_that_are_killed_end_without_being_waited_for_and_no_further_one_is_kept(idle: IdleProcesses) -> None:
+    [pid] = run_engine(idle, whoami, 1)
+    idle.kill()
+    assert wait_until(lambda: not is_running(pid))
+    [kept] = idle._processes  # its descriptors are closed later
+    [other] = run_engine(idle, whoami, 1)
+    assert wait_until(lambda: not is_running(other))
+    idle.close()
+    assert (idle._processes, kept.is_alive()) == ([], False)
+
+
 def test_a_process_that_is_started_early_runs_the_items_of_the_first_engine(idle: IdleProcesses) -> None:
     idle.start(pickle_function(serve), ProcessLimits())
     [process] = idle._processes

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from inorder.index.lexical import array_counter, word_table
 from inorder.index.lexical import terms as terms_module
-from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, open_term_cache, split_words
+from inorder.index.lexical.analysis import (
+    TERM_CHARACTERS_MAX,
+    analyze,
+    compile_word,
+    is_partial,
+    open_term_cache,
+    split_words,
+)
 from inorder.index.lexical.array_counter import ArrayCounter
 from inorder.index.lexical.file_terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
 from inorder.index.lexical.languages import STEMMERS, detect_language
@@ -317,3 +324,12 @@ def test_counters_are_not_shared_by_threads() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(terms_module._find_counter, "").result() is not own
     assert terms_module._find_counter("") is own
+
+
+def test_a_text_in_ascii_needs_no_pattern_of_all_scripts() -> None:
+    """It takes milliseconds to compile, in each process of a run."""
+    compile_word.cache_clear()
+    assert split_words("a lamp-house") == ["a", "lamp", "house"]
+    assert compile_word.cache_info().currsize == 0
+    assert split_words("a lamp-h\u00f6use") == ["a", "lamp", "h\u00f6use"]
+    assert compile_word.cache_info().currsize == 1

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.stage.store import database
+from inorder.stage.store import database, lookup
 from inorder.stage.store.database import StoreLookup, open_store
-from inorder.stage.store.lookup import BLOCK_ROWS_MAX, BlockLookup
+from inorder.stage.store.lookup import BLOCK_ROWS_MAX, BlockLookup, IdRange, count_in_ranges
 from tests.stage.jobs import Place
 from tests.stage.store.jobs import StoreWorker, run_stored
 from tests.stage.store.test_reader import IDS, data
@@ -151,3 +151,27 @@ def test_a_result_that_is_removed_does_not_hide_one_that_is_no_longer_planned(pl
     store = open_store(str(place.data), "shout")
     assert store is not None
     assert [item.item_id for item in store.iterate()] == ["b", "c"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_in_many_ranges_are_counted_with_few_queries(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_RANGES", 7)
+    source = Random(seed)
+    names = sorted({f"{source.choice('aäz')}{number}" for number in range(60)})
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE items (item_id TEXT PRIMARY KEY) WITHOUT ROWID")
+    connection.executemany("INSERT INTO items VALUES (?)", [(name,) for name in source.sample(names, 40)])
+    known = [name for (name,) in connection.execute("SELECT item_id FROM items ORDER BY item_id")]
+    queries: list[str] = []
+
+    def fetch_all(query: str, *values: str) -> list[tuple[int]]:
+        queries.append(query)
+        return connection.execute(query, values).fetchall()
+
+    ranges = [IdRange(*source.choices(["", *names, "zz"], k=2)) for _ in range(20)]
+    ranges += [IdRange(name, f"{name}\0") for name in names]
+    expected = [sum(first <= name < end for name in known) for first, end in ranges]
+    assert count_in_ranges(fetch_all, "items", ranges) == expected
+    assert len(queries) == -(-len(ranges) // 7)
+    assert count_in_ranges(fetch_all, "items", []) == []
+    connection.close()

@@ -12,7 +12,7 @@ within a word, else between graphemes, so that accents and joined emoji stay who
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,12 +21,10 @@ from .tokens import SPACELESS, TokenCounter, choose_part_counter
 GAP = "\n\n"
 _STOPS = "\u3002\uff01\uff1f"  # full stops of scripts that have no space after them
 _CLOSING = "\"'\u201d\u2019)\\]\u300d\u300f\uff09"
-_SENTENCE = re.compile(
-    rf"[.!?\u2026{_STOPS}\n](?:(?<=\n)\n*|(?<=[{_STOPS}])[{_CLOSING}]*\s*|(?<=[.!?\u2026])[{_CLOSING}]*\s+)"
-)
-_WORD = re.compile(rf"[^\s{SPACELESS}]+\s*|[{SPACELESS}]\s*|\s+")
+_SENTENCE = rf"[.!?\u2026{_STOPS}\n](?:(?<=\n)\n*|(?<=[{_STOPS}])[{_CLOSING}]*\s*|(?<=[.!?\u2026])[{_CLOSING}]*\s+)"
+_WORD = rf"[^\s{SPACELESS}]+\s*|[{SPACELESS}]\s*|\s+"
 _FLAG_LETTER = "[\U0001f1e6-\U0001f1ff]"
-_PART = re.compile(rf"{_FLAG_LETTER}{{2}}|[^\W_]+|[\W_]")
+_PART = rf"{_FLAG_LETTER}{{2}}|[^\W_]+|[\W_]"
 _FIRST_ACCENT = "\u0300"
 _JOINER = "\u200d"
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
@@ -167,11 +165,13 @@ def _find_line_ends(text: str) -> Iterator[int]:
         yield end
 
 
-def _make_end_finder(pattern: re.Pattern[str]) -> _EndFinder:
-    """Finds the ends of all matches, except within a grapheme."""
+def _make_end_finder(pattern: str) -> _EndFinder:
+    """Finds the ends of all matches, except within a grapheme. The pattern is compiled for the first text that is
+    split: that takes milliseconds, and short documents need none."""
+    compile_pattern = cache(partial(re.compile, pattern))
 
     def ends(text: str, start: int, end: int) -> Iterator[int]:
-        for match in pattern.finditer(text, start, end):
+        for match in compile_pattern().finditer(text, start, end):
             at = match.end()
             if at < end and (text[at] < _FIRST_ACCENT or not _is_within_grapheme(text, at)):
                 yield at

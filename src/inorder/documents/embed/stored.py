@@ -12,7 +12,7 @@ import numpy as np
 
 from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content, read_contents
+from inorder.stage.store.reading import is_stored, read_content, read_contents, read_many
 
 from .providers.base import Matrix, SparseVector
 from .stored_terms import StoredTerms, unpack_stored_terms
@@ -98,6 +98,14 @@ def load_dense(source: Input) -> DenseVectors:
 
     footer = read_footer(str(source))
     return DenseVectors(*read_dense(str(source)), footer.get("provider", ""), footer.get("spec", ""))
+
+
+def load_dense_tables(sources: Sequence[Input]) -> Iterator[DenseVectors]:
+    """The dense vectors of documents. Those of the store are read at once: they should not be too many."""
+    if all(is_stored(source) for source in sources):
+        yield from map(unpack_dense, read_many(sources))
+    else:
+        yield from map(load_dense, sources)
 
 
 def unpack_dense(content: bytes) -> DenseVectors:

@@ -20,7 +20,7 @@ from inorder.index.connection import translate_index_errors
 from inorder.index.rows import decode_rows
 from inorder.index.schema import TABLES, VERSION, has_table, read_meta, write_meta
 from inorder.index.writer import RowWriter
-from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, check_run
+from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, advance_skipped, check_run, check_skipped
 from inorder.sinks.sqlite import SqliteSink
 
 from .changes import SCHEMA as CHANGES_SCHEMA
@@ -59,6 +59,16 @@ class IndexSink:
                 self._position = advance_position(position, entries)
             else:
                 self._position = self._inner.apply(entries)
+        return self._position
+
+    def apply_skipped(self, start: int, count: int) -> Position:
+        """Advance by entries that have no rows."""
+        position = check_skipped(self.name, self._position, start)
+        with translate_index_errors(published_path(self._data), "it cannot be written"):
+            if self._inner is None:
+                self._position = advance_skipped(position, count)
+            else:
+                self._position = self._inner.apply_skipped(start, count)
         return self._position
 
     def position(self) -> Position:

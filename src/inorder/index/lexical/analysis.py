@@ -32,10 +32,6 @@ _MARKS = (
     "\u08ca-\u0963\u0966-\u096f\u0971-\u0df3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0"
 )
 """Combining marks and vowel signs, which belong to the letter before them."""
-WORD = re.compile(rf"[{_PAIRED}]+|[{_TRIPLED}]+|(?:[^\W{_PAIRED}{_TRIPLED}][{_MARKS}]*)+")
-"""A word. A run of a script without spaces is one."""
-_IS_PAIRED = re.compile(f"[{_PAIRED}]")
-_IS_TRIPLED = re.compile(f"[{_TRIPLED}]")
 _KEEPS_MARKS = re.compile("(?!\u0435)[\u0400-\u052f]")
 """Cyrillic letters, but for the one that is written with and without its marks."""
 _NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -47,11 +43,24 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff"
 """Soft hyphens, Arabic elongation, and characters without width."""
 
 
+@cache
+def compile_word() -> re.Pattern[str]:
+    """The pattern of a word. A run of a script without spaces is one. It takes milliseconds to compile, and a text in
+    ASCII needs none."""
+    return re.compile(rf"[{_PAIRED}]+|[{_TRIPLED}]+|(?:[^\W{_PAIRED}{_TRIPLED}][{_MARKS}]*)+")
+
+
+@cache
+def _compile_scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The patterns of a character whose script is indexed in runs of two, and of three."""
+    return re.compile(f"[{_PAIRED}]"), re.compile(f"[{_TRIPLED}]")
+
+
 def split_words(text: str) -> list[str]:
     """The words of a text in NFKC, in their order. A run of a script without spaces is one word."""
     if text.isascii():  # three times as fast as a regular expression
         return text.translate(_ASCII_BETWEEN_WORDS).split()
-    return WORD.findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
+    return compile_word().findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
 
 
 def split_encoded_words(text: str) -> list[bytes] | list[str]:
@@ -148,7 +157,8 @@ def split_runs(word: str) -> list[str]:
 
 def _run_size(word: str) -> int:
     """How many characters are indexed together; 0 for a script with spaces."""
-    return 2 if _IS_PAIRED.match(word) else 3 if _IS_TRIPLED.match(word) else 0
+    paired, tripled = _compile_scripts()
+    return 2 if paired.match(word) else 3 if tripled.match(word) else 0
 
 
 def strip_marks(word: str) -> str:

@@ -1,15 +1,21 @@
 """The vectors of documents, as stage `embed` has stored them."""
 
 import sqlite3
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from inorder.documents.layout import find_vectors
+from inorder.documents.layout import find_stored, find_vectors, get_vector_kind
+from inorder.stage.store.inputs import Input
 
 from .row_chunks import BLOCK_ROWS, ChunkIds
 
+if TYPE_CHECKING:
+    from inorder.documents.embed.stored import DenseVectors
+
+_DOCUMENTS, _BYTES = 64, 2**20
+"""Documents whose vectors are read together: no more than this, and no more bytes, unless one has them alone."""
 _ALL_CHUNKS = "FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document'"
 _NEW_CHUNKS = "FROM chunks CROSS JOIN files ON files.id = file WHERE chunks.id >= ? AND files.kind = 'document'"
 
@@ -65,20 +71,55 @@ def count_new_chunks(connection: sqlite3.Connection, first: int) -> int:
 
 def read_new_documents(connection: sqlite3.Connection, data: str, first: int) -> Iterator[MatrixRows]:
     """The vectors of documents that were added from the chunk `first` on, in the order of the item ids."""
-    for _, file in connection.execute(f"SELECT DISTINCT item_id, file {_NEW_CHUNKS} ORDER BY item_id", (first,)):
-        yield from read_document(connection, data, file)
+    found = connection.execute(f"SELECT DISTINCT item_id, file {_NEW_CHUNKS} ORDER BY item_id", (first,))
+    while documents := found.fetchmany(_DOCUMENTS):
+        yield from _read_vectors(connection, data, documents)
 
 
-def read_document(connection: sqlite3.Connection, data: str, file: int) -> Iterator[MatrixRows]:
-    """The vectors of a document, if it has vectors."""
-    [item_id] = connection.execute("SELECT item_id FROM files WHERE id = ?", (file,)).fetchone()
-    found = find_vectors(data, "dense", item_id)
-    if found is None:
+def read_documents(connection: sqlite3.Connection, data: str, files: Sequence[int]) -> Iterator[MatrixRows]:
+    """The vectors of those of these documents that have vectors."""
+    for start in range(0, len(files), _DOCUMENTS):
+        documents = []
+        for file in files[start : start + _DOCUMENTS]:
+            [item_id] = connection.execute("SELECT item_id FROM files WHERE id = ?", (file,)).fetchone()
+            documents.append((item_id, file))
+        yield from _read_vectors(connection, data, documents)
+
+
+def _read_vectors(
+    connection: sqlite3.Connection, data: str, documents: Sequence[tuple[str, int]]
+) -> Iterator[MatrixRows]:
+    """The vectors of a few documents. Those of the store are read together, unless they are large."""
+    stored = find_stored(data, get_vector_kind("dense"), [item_id for item_id, _ in documents])
+    pending: list[tuple[int, Input]] = []
+    size = 0
+    for item_id, file in documents:
+        found = stored.get(item_id) or find_vectors(data, "dense", item_id)
+        if found is None:
+            continue
+        if size + found.size > _BYTES:
+            yield from _load_rows(connection, pending)
+            pending, size = [], 0
+        pending.append((file, found.source))
+        size += found.size
+    yield from _load_rows(connection, pending)
+
+
+def _load_rows(connection: sqlite3.Connection, found: Sequence[tuple[int, Input]]) -> Iterator[MatrixRows]:
+    """The rows of these files and their vectors."""
+    if not found:
         return
-    from inorder.documents.embed.stored import load_dense  # with PyArrow, which an index of code does not need
+    from inorder.documents.embed.stored import load_dense_tables  # with PyArrow, which an index of code does not need
 
+    tables = load_dense_tables([source for _, source in found])
+    for (file, _), vectors in zip(found, tables, strict=True):
+        yield from _select_rows(connection, file, vectors)
+
+
+def _select_rows(connection: sqlite3.Connection, file: int, vectors: "DenseVectors") -> Iterator[MatrixRows]:
+    """Those vectors of a document whose chunks are in the database."""
     row_of = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ? ORDER BY number", (file,)))
-    ids, matrix, _, spec = load_dense(found.source)
+    ids, matrix, _, spec = vectors
     kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
     if kept:
         raw = np.ascontiguousarray(matrix[kept], "<f4").tobytes()

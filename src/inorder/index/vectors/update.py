@@ -8,7 +8,7 @@ from itertools import chain
 from inorder.index.schema import read_meta
 
 from .copying import StoredRows
-from .documents import MatrixRows, count_chunks, count_new_chunks, read_chunks, read_document, read_new_documents
+from .documents import MatrixRows, count_chunks, count_new_chunks, read_chunks, read_documents, read_new_documents
 from .files import PREFIX, MatrixFile, MatrixWriter
 from .row_chunks import ChunkIds, RowList, mark_dead
 from .table import count_vectors, describe_vectors, has_all_vectors, list_matrix_files, remove_file, remove_files
@@ -149,11 +149,16 @@ def _read_all(connection: sqlite3.Connection, data: str, stored: StoredRows) -> 
     """The vectors of all documents that have vectors, in the order of their item ids."""
     for block in read_chunks(connection):
         rows = stored.find_rows(block.chunks)
-        before = 0
+        before, new = 0, list[int]()
         for file, start in block.list_new(rows):
-            yield from stored.read(_keep_known(rows[before:start]))
+            known = _keep_known(rows[before:start])
+            if len(known):
+                yield from read_documents(connection, data, new)
+                yield from stored.read(known)
+                new = []
+            new.append(file)
             before = start
-            yield from read_document(connection, data, file)
+        yield from read_documents(connection, data, new)
         yield from stored.read(_keep_known(rows[before:]))
 
 

@@ -18,7 +18,7 @@ from inorder.sinks.base import Position
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
-from .lookup import BlockLookup
+from .lookup import BlockLookup, IdRange, count_in_ranges
 from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash
 
 FOLDER = "store"
@@ -169,10 +169,9 @@ class StoreReader:
             yield [item_id for (item_id,) in rows]
             low = rows[-1][0]
 
-    def count_between(self, first: str, end: str) -> int:
-        """The number of items from the id `first` on whose ids come before `end`. Both are valid Unicode."""
-        query = "SELECT count(*) FROM items WHERE item_id >= ? AND item_id < ?"
-        return int(self._fetch_all(query, first, end)[0][0])
+    def count_in(self, ranges: Sequence[IdRange]) -> list[int]:
+        """For each of these ranges, the number of items. The ids are valid Unicode."""
+        return count_in_ranges(self._fetch_all, "items", ranges)
 
     def has_all(self, item_ids: Iterable[str]) -> bool:
         """Whether the store has all of these items."""

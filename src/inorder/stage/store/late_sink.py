@@ -11,14 +11,12 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
 
-from inorder.core.transitions import State
 from inorder.errors import InorderError
-from inorder.sinks.base import AppliedRun, Entry, Position, check_run
+from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
 
 from .database import VERSION, close_readers, open_database, store_path
 from .sink import NAME, StoreSink, does_hold, is_removed, make_origin
 
-_SKIP = int(State.TERMINAL_SKIP)
 _LOG_ENDINGS = ("-wal", "-journal")
 _UNWRITTEN = 2**32
 """Added to the number of a run, which is below."""
@@ -54,7 +52,7 @@ class LateStoreSink:
         """Advance by entries that have no rows."""
         if self._inner is not None or self._origin is None:
             return self._open().apply_skipped(start, count)
-        check_run(self.name, self._position, [Entry(start, _SKIP)])
+        check_skipped(self.name, self._position, start)
         return self._advance(count)
 
     def _advance(self, count: int) -> Position:

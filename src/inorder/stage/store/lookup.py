@@ -4,10 +4,12 @@ A plan asks for items in an order that is mostly that of their ids. A query per 
 else that is done for an item that is up to date. So rows are read ahead: a lookup that follows the last block is the
 beginning of the next one. A block grows as long as its rows are used, and a plan without order reads single rows. Some
 plans go through several sequences of ids in turn; there is a block for each.
+
+Rows in ranges of ids are counted with one query for many ranges.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Key = Any
 """Text or bytes; the same for all lookups of an object."""
@@ -16,6 +18,8 @@ Row = TypeVar("Row")
 BLOCK_ROWS_MAX = 500
 _BLOCKS_MAX = 4
 _GROWTH = 4
+_RANGES = 300
+"""Ranges of one query. Older versions of SQLite allow 999 values."""
 
 
 class _Block:
@@ -77,3 +81,22 @@ class BlockLookup(Generic[Row]):
         block = _Block(item_id, size, self._fetch(item_id, size))
         self._blocks = [block, *self._blocks[: _BLOCKS_MAX - 1]]
         return block
+
+
+class IdRange(NamedTuple):
+    """All ids from one on that come before another one."""
+
+    first: str
+    end: str
+
+
+def count_in_ranges(fetch_all: Callable[..., list[Any]], table: str, ranges: Sequence[IdRange]) -> list[int]:
+    """For each of these ranges, the number of rows of a table whose `item_id` is in it. `fetch_all` runs a query."""
+    count = f"SELECT count(*) FROM {table} WHERE item_id >= ranges.first AND item_id < ranges.beyond"
+    found: list[int] = []
+    for start in range(0, len(ranges), _RANGES):
+        block = ranges[start : start + _RANGES]
+        rows = ", ".join(f"({number}, ?, ?)" for number in range(len(block)))
+        query = f"WITH ranges(number, first, beyond) AS (VALUES {rows}) SELECT ({count}) FROM ranges ORDER BY number"
+        found += [number for (number,) in fetch_all(query, *(each for pair in block for each in pair))]
+    return found

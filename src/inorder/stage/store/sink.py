@@ -17,11 +17,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from inorder.core.invariants import check
-from inorder.core.transitions import State
 from inorder.engines.attempt import Skip
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
-from inorder.sinks.base import AppliedRun, Entry, Position, check_run
+from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
 from inorder.sinks.sqlite import SqliteSink
 
 from .database import VERSION, close_readers, store_path, translate_store_errors
@@ -29,7 +28,6 @@ from .migration import migrate
 from .rows import SCHEMA, ItemWriter
 
 NAME = "store"
-_SKIP = int(State.TERMINAL_SKIP)
 _CLEAR = "DELETE FROM items; DELETE FROM removed;"
 """Origins and dictionaries stay: a reader may know them by their numbers."""
 
@@ -59,12 +57,9 @@ class StoreSink(SqliteSink):
 
     def apply_skipped(self, start: int, count: int) -> Position:
         """Write the position after entries that have no rows."""
-        position = check_run(self.name, self._position, [Entry(start, _SKIP)])
+        position = check_skipped(self.name, self._position, start)
         position = Position(position.end + count, position.offset, position.checksum)
-        with self._transaction(f"seqs {start} to {start + count - 1} cannot be written"):
-            self._store(position)
-        self._stored = self._position = position
-        self._is_synced = False
+        self._move_to(position, f"seqs {start} to {start + count - 1} cannot be written")
         return position
 
     @property

@@ -23,6 +23,7 @@ from inorder.engines.base import count_cpus
 from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import OperatorError
 from inorder.host.blas import has_one_blas_thread
+from inorder.host.memory import keep_loaded, pause_collector
 from inorder.host.zstd import load_zstd
 from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
@@ -183,8 +184,10 @@ class StageGroup:
             if stage.imports and self._has_run(stage) and _has_processes(options):
                 limits.append(_get_limits(options))
         if limits and has_one_blas_thread() and is_certain():  # with more threads, there could be no copies
-            import_all(self._list_finish_imports())
-            load_zstd()
+            with pause_collector():
+                import_all(self._list_finish_imports())
+                load_zstd()
+                keep_loaded()
         for each in limits:
             self.idle.copy(each)
 
@@ -235,6 +238,12 @@ class StageGroup:
                 break
             found.append(Follower(self._make_work(stage, options), make_items))
         return found
+
+    def end_items(self, name: str) -> None:
+        """Every item of a stage is committed. After the last stage, no process is needed: they end while the stage
+        finishes."""
+        if name == self._stages[-1][0].name:
+            self.idle.kill()
 
     def close(self) -> None:
         """End the worker processes, and remove the prepared results."""
