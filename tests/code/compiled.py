@@ -31,6 +31,7 @@ def use_python() -> Iterator[None]:
         patch.setattr(captures, "sort_matches", python_matches.sort_matches)
         patch.setattr(definitions, "_find_definitions", python_definitions.find_definitions)
         patch.setattr(calls, "encode_calls", python_calls.encode_calls)
+        patch.setattr(source, "find_line", python_matches.find_line)
         patch.setattr(source, "find_line_starts", python_matches.find_line_starts)
         patch.setattr(pieces, "_group_lines", python_pieces.group_lines)
         yield

@@ -1,5 +1,6 @@
 """The compiled functions give the same results as those in Python, and refuse what they cannot read."""
 
+from array import array
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from inorder.code.definitions import RULES
 from inorder.code.model import FileCalls
 from inorder.code.parse import parse, parse_lines
+from inorder.code.python_calls import Scope
 from inorder.code.python_calls import encode_calls as encode_calls_in_python
 from inorder.code.python_definitions import Definition
 from inorder.code.python_definitions import find_definitions as find_definitions_in_python
-from inorder.code.python_matches import Role
+from inorder.code.python_matches import Role, pack_spans
+from inorder.code.python_matches import find_line as find_line_in_python
 from inorder.code.python_matches import find_line_starts as find_line_starts_in_python
 from inorder.code.python_matches import sort_matches as sort_matches_in_python
 from tests.code.compiled import COMPILED, use_python
@@ -24,7 +27,7 @@ from tests.code.test_any_text import damaged, texts
 try:
     from inorder.code._calls import encode_calls
     from inorder.code._definitions import find_definitions
-    from inorder.code._matches import find_line_starts, sort_matches
+    from inorder.code._matches import find_line, find_line_starts, sort_matches
     from inorder.code._pieces import group_lines
 except ImportError:
     pass
@@ -91,7 +94,19 @@ def test_any_text_gives_the_same_in_python(name: str, text: str) -> None:
 
 @given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"\xc3\xa9"])).map(b"".join))
 def test_lines_start_at_the_same_places_in_python(data: bytes) -> None:
-    assert find_line_starts(data) == find_line_starts_in_python(data)
+    starts = find_line_starts(data)
+    assert starts == find_line_starts_in_python(data)
+    for byte in range(-1, len(data) + 2):
+        assert find_line(starts, byte) == find_line_in_python(starts, byte)
+
+
+@pytest.mark.parametrize("arguments", [(), ([0], 0), (None, 0), (array("q", [0, 1]), None), (array("d", [0, 1]), 0)])
+def test_a_line_of_what_is_not_an_array_is_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        find_line(*arguments)
+
+
+LINES, CALL = array("q", [0, 1]), pack_spans([(0, 1)])
 
 
 def make_node(start: int, end: int) -> Any:
@@ -120,7 +135,7 @@ def test_calls_are_within_the_innermost_scope() -> None:
     data = b"a(b(c()))\nd()\n"
     scopes = [(0, 9, "outer"), (2, 8, "inner"), (10, 11, "other")]
     calls = [(0, 1), (2, 3), (4, 5), (8, 9), (10, 11), (12, 13)]
-    arguments = (calls, scopes, [0, 10, 14], data, 0)
+    arguments = (pack_spans(calls), scopes, array("q", [0, 10, 14]), data, 0)
     assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
     callers = [call.caller for call in FileCalls(*encode_calls(*arguments), len(calls)).decode()]
     assert callers == ["outer", "inner", "inner", "outer", "other", ""]
@@ -141,7 +156,7 @@ def test_texts_and_numbers_of_any_size_are_encoded_as_in_python(
         calls.append((start, len(data)))
         if number % 3 == 0:
             scopes.append((start, len(data) + number, caller.encode("utf-8", "replace").decode() * (number % 2)))
-    arguments = calls, scopes, find_line_starts(data + b"."), data + b".", 0
+    arguments = pack_spans(calls), scopes, find_line_starts(data + b"."), data + b".", 0
     assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
 
 
@@ -150,12 +165,12 @@ def test_any_number_of_calls_is_encoded_as_in_python(count: int) -> None:
     data = b"f" * (count + 1)
     calls = [(at, at + 1) for at in range(count)]
     for scopes in ([], [(at, at + 1, str(at)) for at in range(count)]):
-        arguments = calls, scopes, [0, len(data)], data, 0
+        arguments = pack_spans(calls), scopes, array("q", [0, len(data)]), data, 0
         assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
 
 
 def test_the_name_of_a_call_that_is_not_utf_8_is_replaced() -> None:
-    arguments = [(0, 2), (2, 4), (4, 5)], [], [0, 5], b"f\xe9f\xe8g", 0
+    arguments = array("q", [0, 2, 2, 4, 4, 5]), list[Scope](), array("q", [0, 5]), b"f\xe9f\xe8g", 0
     assert encode_calls(*arguments) == encode_calls_in_python(*arguments)
     assert encode_calls(*arguments)[2] == ["f\ufffd", "g"]
 
@@ -188,16 +203,24 @@ def test_what_is_not_a_match_is_refused(arguments: tuple[Any, ...]) -> None:
     "arguments",
     [
         (),
-        ((), [], [0, 1], b"a", 0),
-        ([(0, 1)], [], [0], b"a", 0),
-        ([(5, 6)], [], [0, 1], b"a", 0),
-        ([(0, 9)], [], [0, 1], b"a", 0),
-        ([(1, 0)], [], [0, 1], b"a", 0),
-        ([(0,)], [], [0, 1], b"a", 0),
-        ([(0, 1)], [(0, 1)], [0, 1], b"a", 0),
-        ([(0, 1)], [None], [0, 1], b"a", 0),
-        ([(0, 1)], [(0, 1, 2)], [0, 1], b"a", 0),
-        ([(0, 1)], [], [0, 1], b"a", None),
+        (pack_spans([]), (), LINES, b"a", 0),
+        ([(0, 1)], [], LINES, b"a", 0),
+        (array("l", [0, 1]), [], LINES, b"a", 0),
+        (b"", [], LINES, b"a", 0),
+        (CALL, [], [0, 1], b"a", 0),
+        (CALL, [], array("q", [0]), b"a", 0),
+        (CALL, [], array("q"), b"a", 0),
+        (CALL, [], array("q", [0, 2]), b"a", 0),
+        (CALL, [], array("q", [1, 0]), b"a", 0),
+        (pack_spans([(5, 6)]), [], LINES, b"a", 0),
+        (pack_spans([(0, 9)]), [], LINES, b"a", 0),
+        (pack_spans([(1, 0)]), [], LINES, b"a", 0),
+        (pack_spans([(-1, 0)]), [], LINES, b"a", 0),
+        (CALL, [(0, 1)], LINES, b"a", 0),
+        (CALL, [None], LINES, b"a", 0),
+        (CALL, [(0, None, "f")], LINES, b"a", 0),
+        (CALL, [(0, 1, 2)], LINES, b"a", 0),
+        (CALL, [], LINES, b"a", None),
     ],
 )
 def test_calls_that_are_not_in_the_file_are_refused(arguments: tuple[Any, ...]) -> None:
@@ -237,7 +260,8 @@ def files_with_matches(draw: st.DrawFn) -> Any:
             del nodes["name"]
         matches.append((pattern, nodes))
     comments, attached, docs = (
-        sorted(dict(draw(st.lists(span.filter(lambda pair: pair[1] > pair[0]), max_size=6))).items()) for _ in range(3)
+        pack_spans(sorted(dict(draw(st.lists(span.filter(lambda pair: pair[1] > pair[0]), max_size=6))).items()))
+        for _ in range(3)
     )
     text_start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     rules = RULES._replace(depth_max=draw(st.sampled_from([1, 16])), signature_characters_max=400)
@@ -266,13 +290,16 @@ def test_definitions_are_found_as_in_python(arguments: Any) -> None:
         (0, [(0, {"name": [None], "definition.function": [make_node(0, 1)]})]),
         (1, {0: "function"}),
         (1, {0: ("definition.function", "function")}),
-        (2, [(0, 9)]),
-        (3, [(1, 0)]),
-        (4, [None]),
-        (5, []),
-        (5, [0, 9]),
-        (5, [1, 0]),
-        (5, [None]),
+        (2, [(0, 1)]),
+        (2, pack_spans([(0, 9)])),
+        (3, pack_spans([(1, 0)])),
+        (4, pack_spans([(-1, 0)])),
+        (4, None),
+        (5, array("q")),
+        (5, array("q", [0, 9])),
+        (5, array("q", [1, 0])),
+        (5, array("d", [0])),
+        (5, [0, 3]),
         (6, "text"),
         (7, -1),
         (8, RULES._replace(class_kinds=())),  # type: ignore[arg-type]
@@ -288,7 +315,8 @@ def test_definitions_that_cannot_be_read_are_refused(position: int, value: Any) 
     node, name = make_node(0, 3), make_node(0, 2)
     node.child_by_field_name = {}.get
     matches = [(0, {"definition.function": [node], "name": [name]})]
-    given: list[Any] = [matches, {0: ROLE}, [], [], [], [0, 3], "é.".encode(), 0, RULES, Definition]
+    none, lines = pack_spans([]), array("q", [0, 3])
+    given: list[Any] = [matches, {0: ROLE}, none, none, none, lines, "é.".encode(), 0, RULES, Definition]
     if position == 8 and value and value.split_name is max:
         name.end_byte = 3
     find_definitions(*given)
@@ -309,17 +337,17 @@ def refuse(pieces: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("definitions", "starts", "data"),
     [
-        ((), [0, 1], b"a"),
-        ([], [0, 2], b"a"),
-        ([], [0, 1, 0], b"a"),
-        ([], [0, None], b"a"),
-        ([], [0, 1], "a"),
-        ([None], [0, 1], b"a"),
-        ([make_definition(line=0)], [0, 1], b"a"),
-        ([make_definition(last_line=2)], [0, 1], b"a"),
-        ([make_definition(leading_line=0)], [0, 1], b"a"),
-        ([make_definition(line=None)], [0, 1], b"a"),
-        ([make_definition(kind=[])], [0, 1], b"a"),
+        ((), LINES, b"a"),
+        ([], array("q", [0, 2]), b"a"),
+        ([], array("q", [0, 1, 0]), b"a"),
+        ([], [0, 1], b"a"),
+        ([], LINES, "a"),
+        ([None], LINES, b"a"),
+        ([make_definition(line=0)], LINES, b"a"),
+        ([make_definition(last_line=2)], LINES, b"a"),
+        ([make_definition(leading_line=0)], LINES, b"a"),
+        ([make_definition(line=None)], LINES, b"a"),
+        ([make_definition(kind=[])], LINES, b"a"),
     ],
 )
 def test_definitions_that_are_not_in_the_file_are_refused(definitions: Any, starts: Any, data: Any) -> None:
@@ -342,6 +370,6 @@ def test_definitions_that_are_not_in_the_file_are_refused(definitions: Any, star
     ],
 )
 def test_ranges_that_do_not_cover_a_long_piece_are_refused(ranges: Any) -> None:
-    starts = list(range(0, 202, 2))
+    starts = array("q", range(0, 202, 2))
     with pytest.raises((TypeError, ValueError)):
         group_lines([], starts, b"a\n" * 100, lambda pieces: ranges, frozenset(), LIMITS)  # type: ignore[arg-type]

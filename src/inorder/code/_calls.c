@@ -8,6 +8,7 @@ The Python function is the reference. A test compares both on the same files. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "_attributes.h"
 #include "_names.h"
 
 typedef struct {
@@ -26,7 +27,7 @@ typedef struct {
 } Call;
 
 typedef struct {
-    PyObject *starts; /* of the lines, a list of ints */
+    Numbers starts; /* of the lines */
     const char *bytes;
     Py_ssize_t size, text_start;
     PyObject *replaced; /* callees that are not as they are in the file: objects of bytes */
@@ -34,51 +35,35 @@ typedef struct {
 
 /* ---- reading the arguments */
 
-static int read_span(PyObject *span, Py_ssize_t *start, Py_ssize_t *end)
+static int read_scope(PyObject *tuple, Scope *scope)
 {
-    if (!PyTuple_Check(span) || PyTuple_GET_SIZE(span) < 2) {
-        PyErr_SetString(PyExc_TypeError, "a span is a tuple of its start and its end");
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != 3) {
+        PyErr_SetString(PyExc_TypeError, "a scope is a tuple of its start, its end and its name");
         return -1;
     }
-    *start = PyLong_AsSsize_t(PyTuple_GET_ITEM(span, 0));
-    *end = PyLong_AsSsize_t(PyTuple_GET_ITEM(span, 1));
-    if (!PyErr_Occurred() && (*start < 0 || *end < *start))
-        PyErr_SetString(PyExc_ValueError, "a span ends before it starts");
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Read the start of a line; -1 with an error if there is no such line. */
-static Py_ssize_t read_start(const File *file, size_t at)
-{
-    if (at >= (size_t)PyList_GET_SIZE(file->starts)) {
-        PyErr_SetString(PyExc_IndexError, "a call is not within the lines of its file");
+    Py_ssize_t length;
+    scope->start = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, 0));
+    scope->end = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, 1));
+    scope->name.text = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(tuple, 2), &length);
+    if (scope->name.text == NULL)
         return -1;
-    }
-    return PyLong_AsSsize_t(PyList_GET_ITEM(file->starts, (Py_ssize_t)at));
+    scope->name.size = (size_t)length;
+    return 0;
 }
 
 static Scope *read_scopes(PyObject *list)
 {
-    Py_ssize_t count = PyList_GET_SIZE(list), length;
+    Py_ssize_t count = PyList_GET_SIZE(list);
     Scope *scopes = PyMem_Calloc((size_t)count + 1, sizeof(Scope));
     if (scopes == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
     for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *scope = PyList_GET_ITEM(list, at);
-        int failed = read_span(scope, &scopes[at].start, &scopes[at].end) < 0;
-        if (!failed && PyTuple_GET_SIZE(scope) != 3) {
-            PyErr_SetString(PyExc_ValueError, "a scope has a start, an end and a name");
-            failed = 1;
-        }
-        if (!failed)
-            scopes[at].name.text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(scope, 2), &length);
-        if (failed || scopes[at].name.text == NULL) {
+        if (read_scope(PyList_GET_ITEM(list, at), &scopes[at]) < 0) {
             PyMem_Free(scopes);
             return NULL;
         }
-        scopes[at].name.size = (size_t)length;
     }
     scopes[count].start = PY_SSIZE_T_MAX;
     return scopes;
@@ -121,21 +106,16 @@ static int read_callee(const File *file, Py_ssize_t start, Py_ssize_t end, Text 
 }
 
 /* Read all calls. `stack` has room for all scopes: those that enclose the current place. */
-static int locate_calls(PyObject *spans, const Scope *scopes, const Scope **stack, const File *file, Call *calls)
+static int locate_calls(const Numbers *spans, const Scope *scopes, const Scope **stack, const File *file, Call *calls)
 {
-    size_t depth = 0, line = 1;
-    Py_ssize_t start, end, line_start = read_start(file, 0), next_start = line_start < 0 ? -1 : read_start(file, 1);
-    if (next_start < 0)
-        return -1;
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(spans); at++) {
-        if (read_span(PyList_GET_ITEM(spans, at), &start, &end) < 0)
-            return -1;
-        for (; next_start <= start; line++) {
-            line_start = next_start;
-            if ((next_start = read_start(file, line + 1)) < 0)
-                return -1;
-        }
-        if (end > file->size) {
+    size_t depth = 0;
+    Py_ssize_t line = 1;
+    const int64_t *starts = file->starts.items;
+    for (Py_ssize_t at = 0; at < spans->count / 2; at++) {
+        int64_t start = spans->items[2 * at], end = spans->items[2 * at + 1];
+        while (line < file->starts.count && starts[line] <= start)
+            line++;
+        if (start < 0 || end < start || end > file->size || line >= file->starts.count) {
             PyErr_SetString(PyExc_IndexError, "a call is not within its file");
             return -1;
         }
@@ -147,8 +127,8 @@ static int locate_calls(PyObject *spans, const Scope *scopes, const Scope **stac
         while (depth && stack[depth - 1]->end <= start)
             depth--;
         calls[at].caller = depth ? stack[depth - 1]->name : (Text){"", 0};
-        calls[at].line = line;
-        Py_ssize_t first = line_start < file->text_start ? file->text_start : line_start;
+        calls[at].line = (size_t)line;
+        int64_t first = starts[line - 1] < file->text_start ? file->text_start : starts[line - 1];
         calls[at].column = count_characters(file->bytes, first, start) + 1;
         if (read_callee(file, start, end, &calls[at].callee) < 0)
             return -1;
@@ -316,26 +296,30 @@ PyDoc_STRVAR(encode_calls_doc, "encode_calls(calls, scopes, starts, data, text_s
 static PyObject *encode_calls(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (count != 5 || !PyList_Check(arguments[0]) || !PyList_Check(arguments[1]) || !PyList_Check(arguments[2])
-        || !PyBytes_Check(arguments[3])) {
+    if (count != 5 || !PyList_Check(arguments[1]) || !PyBytes_Check(arguments[3])) {
         PyErr_SetString(PyExc_TypeError, "encode_calls takes calls, scopes, starts of lines, a text and its start");
         return NULL;
     }
-    PyObject *spans = arguments[0], *encoded = NULL;
-    File file = {arguments[2], PyBytes_AS_STRING(arguments[3]), PyBytes_GET_SIZE(arguments[3]),
-                 PyLong_AsSsize_t(arguments[4]), NULL};
-    if (PyErr_Occurred() || PyList_GET_SIZE(spans) == 0)
-        return PyErr_Occurred() ? NULL : encode(NULL, 0);
-    Scope *scopes = read_scopes(arguments[1]);
-    if (scopes == NULL)
-        return NULL;
-    const Scope **stack = PyMem_Malloc((size_t)(PyList_GET_SIZE(arguments[1]) + 1) * sizeof(Scope *));
-    Call *calls = PyMem_Malloc((size_t)PyList_GET_SIZE(spans) * sizeof(Call));
+    PyObject *encoded = NULL;
+    Numbers spans = {0};
+    File file = {.bytes = PyBytes_AS_STRING(arguments[3]), .size = PyBytes_GET_SIZE(arguments[3]),
+                 .text_start = PyLong_AsSsize_t(arguments[4])};
+    Scope *scopes = PyErr_Occurred() ? NULL : read_scopes(arguments[1]);
+    const Scope **stack = NULL;
+    Call *calls = NULL;
+    if (scopes == NULL || open_numbers(&spans, arguments[0]) < 0
+        || open_starts(&file.starts, arguments[2], file.size) < 0)
+        goto end;
+    stack = PyMem_Malloc((size_t)(PyList_GET_SIZE(arguments[1]) + 1) * sizeof(Scope *));
+    calls = PyMem_Malloc((size_t)(spans.count / 2 + 1) * sizeof(Call));
     if (stack == NULL || calls == NULL)
         PyErr_NoMemory();
-    else if ((file.replaced = PyList_New(0)) != NULL && locate_calls(spans, scopes, stack, &file, calls) == 0)
-        encoded = encode(calls, (size_t)PyList_GET_SIZE(spans));
+    else if ((file.replaced = PyList_New(0)) != NULL && locate_calls(&spans, scopes, stack, &file, calls) == 0)
+        encoded = encode(calls, (size_t)(spans.count / 2));
+end:
     Py_XDECREF(file.replaced);
+    close_numbers(&spans);
+    close_numbers(&file.starts);
     PyMem_Free(calls);
     PyMem_Free(stack);
     PyMem_Free(scopes);

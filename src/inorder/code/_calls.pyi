@@ -1,7 +1,9 @@
+from array import array
+
 def encode_calls(
-    calls: list[tuple[int, int]],
+    calls: array[int],
     scopes: list[tuple[int, int, str]],
-    starts: list[int],
+    starts: array[int],
     data: bytes,
     text_start: int,
     /,

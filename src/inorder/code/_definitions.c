@@ -44,7 +44,8 @@ typedef struct {
     Definition *definitions;
     Py_ssize_t count;
     Spans comments, leading, docs; /* `leading`: comments and what else belongs to the definition below */
-    Py_ssize_t *starts;            /* of the lines, and the end of the last one */
+    Numbers lines;
+    const int64_t *starts;         /* of the lines, and the end of the last one */
     Py_ssize_t line_count, size, text_start;
     const char *bytes;
     char *signature; /* room for one */
@@ -56,27 +57,16 @@ static PyObject *function_kind, *method_kind;
 
 /* ---- reading the arguments */
 
-static int read_span(PyObject *span, Span *target, Py_ssize_t size)
+/* Append spans. There is room for them. */
+static int read_spans(Spans *spans, const Numbers *numbers, int is_comment, Py_ssize_t size)
 {
-    if (!PyTuple_Check(span) || PyTuple_GET_SIZE(span) != 2) {
-        PyErr_SetString(PyExc_TypeError, "a span is a tuple of its start and its end");
-        return -1;
-    }
-    target->start = PyLong_AsSsize_t(PyTuple_GET_ITEM(span, 0));
-    target->end = PyLong_AsSsize_t(PyTuple_GET_ITEM(span, 1));
-    if (!PyErr_Occurred() && (target->start < 0 || target->end < target->start || target->end > size))
-        PyErr_SetString(PyExc_ValueError, "a span is not within its file");
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Append the spans of a list. There is room for them. */
-static int read_spans(Spans *spans, PyObject *list, int is_comment, Py_ssize_t size)
-{
-    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(list); at++) {
-        Span *span = &spans->items[spans->count++];
-        span->is_comment = is_comment;
-        if (read_span(PyList_GET_ITEM(list, at), span, size) < 0)
+    for (Py_ssize_t at = 0; at + 1 < numbers->count; at += 2) {
+        Span span = {numbers->items[at], numbers->items[at + 1], is_comment};
+        if (span.start < 0 || span.end < span.start || span.end > size) {
+            PyErr_SetString(PyExc_ValueError, "a span is not within its file");
             return -1;
+        }
+        spans->items[spans->count++] = span;
     }
     return 0;
 }
@@ -91,44 +81,46 @@ static int compare_spans(const void *one, const void *other)
     return a->is_comment - b->is_comment;
 }
 
-static int open_spans(Spans *spans, Py_ssize_t count)
+static int allocate_spans(Spans *spans, Py_ssize_t number_count)
 {
-    spans->items = PyMem_Malloc((size_t)(count + 1) * sizeof(Span));
+    spans->items = PyMem_Malloc((size_t)(number_count / 2 + 1) * sizeof(Span));
     if (spans->items == NULL)
         PyErr_NoMemory();
     return spans->items ? 0 : -1;
 }
 
-static int read_all_spans(File *file, PyObject *comments, PyObject *attached, PyObject *docs)
+static int read_all_spans(File *file, const Numbers *comments, const Numbers *attached, const Numbers *docs)
 {
-    Py_ssize_t comment_count = PyList_GET_SIZE(comments);
-    if (open_spans(&file->comments, comment_count) < 0 || open_spans(&file->docs, PyList_GET_SIZE(docs)) < 0
-        || open_spans(&file->leading, comment_count + PyList_GET_SIZE(attached)) < 0
-        || read_spans(&file->comments, comments, 1, file->size) < 0 || read_spans(&file->docs, docs, 0, file->size) < 0
-        || read_spans(&file->leading, comments, 1, file->size) < 0
-        || read_spans(&file->leading, attached, 0, file->size) < 0)
+    Py_ssize_t size = file->size;
+    if (allocate_spans(&file->comments, comments->count) < 0 || allocate_spans(&file->docs, docs->count) < 0
+        || allocate_spans(&file->leading, comments->count + attached->count) < 0
+        || read_spans(&file->comments, comments, 1, size) < 0 || read_spans(&file->docs, docs, 0, size) < 0
+        || read_spans(&file->leading, comments, 1, size) < 0 || read_spans(&file->leading, attached, 0, size) < 0)
         return -1;
     qsort(file->leading.items, (size_t)file->leading.count, sizeof(Span), compare_spans);
     return 0;
 }
 
-static int read_starts(File *file, PyObject *list)
+static int open_and_read_spans(File *file, PyObject *comments, PyObject *attached, PyObject *docs)
 {
-    file->line_count = PyList_GET_SIZE(list) - 1;
-    file->starts = PyMem_Malloc((size_t)(file->line_count + 2) * sizeof(Py_ssize_t));
-    if (file->starts == NULL) {
-        PyErr_NoMemory();
+    Numbers numbers[3] = {0};
+    int failed = open_numbers(&numbers[0], comments) < 0 || open_numbers(&numbers[1], attached) < 0
+                 || open_numbers(&numbers[2], docs) < 0
+                 || read_all_spans(file, &numbers[0], &numbers[1], &numbers[2]) < 0;
+    for (int at = 0; at < 3; at++)
+        close_numbers(&numbers[at]);
+    return failed ? -1 : 0;
+}
+
+static int read_starts(File *file, PyObject *starts)
+{
+    if (open_starts(&file->lines, starts, file->size) < 0)
         return -1;
-    }
-    for (Py_ssize_t at = 0; at <= file->line_count; at++) {
-        file->starts[at] = PyLong_AsSsize_t(PyList_GET_ITEM(list, at));
-        if (file->starts[at] < (at ? file->starts[at - 1] : 0) || file->starts[at] > file->size) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "the starts of lines are not within the file, or not in order");
-            return -1;
-        }
-    }
-    return 0;
+    file->starts = file->lines.items;
+    file->line_count = file->lines.count - 1;
+    if (file->line_count < 0)
+        PyErr_SetString(PyExc_ValueError, "a file has at least one start");
+    return file->line_count < 0 ? -1 : 0;
 }
 
 /* ---- texts */
@@ -305,18 +297,9 @@ static int build_definition(const File *file, Definition *definition)
 
 /* ---- names and lines */
 
-/* The line that contains a byte, not before `first`. */
 static Py_ssize_t find_line(const File *file, Py_ssize_t byte, Py_ssize_t first)
 {
-    Py_ssize_t low = first, high = file->line_count;
-    while (low < high) {
-        Py_ssize_t middle = low + (high - low) / 2;
-        if (byte < file->starts[middle])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return search_line(file->starts, file->line_count, byte, first);
 }
 
 /* Clean a name that is no identifier. Returns it with the names before it. */
@@ -640,7 +623,7 @@ static void close_file(File *file)
     PyMem_Free(file->comments.items);
     PyMem_Free(file->leading.items);
     PyMem_Free(file->docs.items);
-    PyMem_Free(file->starts);
+    close_numbers(&file->lines);
     PyMem_Free(file->signature);
 }
 
@@ -654,16 +637,15 @@ static PyObject *find_definitions(PyObject *module, PyObject *arguments)
     PyObject *matches, *roles, *comments, *attached, *docs, *starts, *data, *make, *found = NULL;
     File file = {0};
     Rules *rules = &file.rules;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!O!Sn(O!nnnOOOOO)O", &PyList_Type, &matches, &PyDict_Type, &roles,
-                          &PyList_Type, &comments, &PyList_Type, &attached, &PyList_Type, &docs, &PyList_Type, &starts,
-                          &data, &file.text_start, &PyFrozenSet_Type, &rules->class_kinds, &rules->depth_max,
+    if (!PyArg_ParseTuple(arguments, "O!O!OOOOSn(O!nnnOOOOO)O", &PyList_Type, &matches, &PyDict_Type, &roles,
+                          &comments, &attached, &docs, &starts, &data, &file.text_start, &PyFrozenSet_Type, &rules->class_kinds, &rules->depth_max,
                           &rules->signature_characters_max, &rules->signature_lines_max, &rules->split_name,
                           &rules->clean_name, &rules->extract_string_text, &rules->extract_comment_text,
                           &rules->join_signature, &make))
         return NULL;
-    if (PyList_GET_SIZE(starts) == 0 || file.text_start < 0 || rules->signature_characters_max < 0
+    if (file.text_start < 0 || rules->signature_characters_max < 0
         || rules->signature_characters_max > 1 << 20) {
-        PyErr_SetString(PyExc_ValueError, "a file has a start, and a signature has a limit");
+        PyErr_SetString(PyExc_ValueError, "a text starts in its file, and a signature has a limit");
         return NULL;
     }
     file.bytes = PyBytes_AS_STRING(data);
@@ -672,7 +654,7 @@ static PyObject *find_definitions(PyObject *module, PyObject *arguments)
     file.signature = PyMem_Malloc((size_t)(8 * rules->signature_characters_max + 2));
     if (file.definitions == NULL || file.signature == NULL)
         PyErr_NoMemory();
-    else if (read_starts(&file, starts) == 0 && read_all_spans(&file, comments, attached, docs) == 0
+    else if (read_starts(&file, starts) == 0 && open_and_read_spans(&file, comments, attached, docs) == 0
              && find_all(&file, matches, roles) == 0)
         found = make_objects(&file, make);
     close_file(&file);

@@ -1,3 +1,5 @@
+from array import array
+
 from tree_sitter import Node
 
 from .python_definitions import Definition, DefinitionRules
@@ -5,10 +7,10 @@ from .python_definitions import Definition, DefinitionRules
 def find_definitions(
     matches: list[tuple[int, dict[str, list[Node]]]],
     roles: dict[int, tuple[str, str, bool]],
-    comments: list[tuple[int, int]],
-    attached: list[tuple[int, int]],
-    docs: list[tuple[int, int]],
-    starts: list[int],
+    comments: array[int],
+    attached: array[int],
+    docs: array[int],
+    starts: array[int],
     data: bytes,
     text_start: int,
     rules: DefinitionRules,

@@ -1,4 +1,4 @@
-/* Reads the matches of a query on the tree of a file: the compiled form of `sort_matches` and `find_line_starts`.
+/* Reads the matches of a query on the tree of a file: the compiled form of `python_matches`.
 
 A file of a thousand lines has some hundreds of matches, most of them calls and comments, of which only the place
 matters. Nodes are objects of the package tree-sitter, and are read by their attributes.
@@ -62,32 +62,26 @@ static void sort_spans(Spans *spans)
     spans->count = kept;
 }
 
-static PyObject *to_pair(Py_ssize_t one, Py_ssize_t other)
+static PyObject *array_type, *type_code;
+
+/* An `array("q")`, of which the numbers are in `bytes`. Takes the reference. */
+static PyObject *make_array(PyObject *bytes)
 {
-    PyObject *first = PyLong_FromSsize_t(one), *second = PyLong_FromSsize_t(other);
-    PyObject *pair = first && second ? PyTuple_New(2) : NULL;
-    if (pair == NULL) {
-        Py_XDECREF(first);
-        Py_XDECREF(second);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(pair, 0, first);
-    PyTuple_SET_ITEM(pair, 1, second);
-    return pair;
+    PyObject *array = bytes ? PyObject_CallFunctionObjArgs(array_type, type_code, bytes, NULL) : NULL;
+    Py_XDECREF(bytes);
+    return array;
 }
 
-static PyObject *to_list(Spans *spans)
+/* The start and the end of each span. */
+static PyObject *to_array(Spans *spans)
 {
     sort_spans(spans);
-    PyObject *list = PyList_New(spans->count);
-    for (Py_ssize_t at = 0; list && at < spans->count; at++) {
-        PyObject *pair = to_pair(spans->items[at].start, spans->items[at].end);
-        if (pair == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, at, pair);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, spans->count * 2 * (Py_ssize_t)sizeof(int64_t));
+    for (Py_ssize_t at = 0; bytes && at < spans->count; at++) {
+        int64_t pair[] = {spans->items[at].start, spans->items[at].end};
+        memcpy(PyBytes_AS_STRING(bytes) + at * (Py_ssize_t)sizeof pair, pair, sizeof pair);
     }
-    return list;
+    return make_array(bytes);
 }
 
 /* ---- matches */
@@ -186,11 +180,11 @@ static PyObject *sort_matches(PyObject *module, PyObject *const *arguments, Py_s
             goto done;
     found = PyTuple_New(ROLES);
     for (int role = 0; found && role < SPAN_ROLES; role++) {
-        PyObject *list = to_list(&spans[role]);
-        if (list == NULL)
+        PyObject *array = to_array(&spans[role]);
+        if (array == NULL)
             Py_CLEAR(found);
         else
-            PyTuple_SET_ITEM(found, role, list);
+            PyTuple_SET_ITEM(found, role, array);
     }
     for (int role = SPAN_ROLES; found && role < ROLES; role++)
         PyTuple_SET_ITEM(found, role, Py_NewRef(lists[role - SPAN_ROLES]));
@@ -232,17 +226,30 @@ static PyObject *find_line_starts(PyObject *module, PyObject *data)
     int has_returns = memchr(bytes, '\r', (size_t)size) != NULL;
     for (Py_ssize_t at = 0; at < size; at = find_next_line(bytes, size, at, has_returns))
         count++;
-    PyObject *starts = PyList_New(count + 1);
-    for (Py_ssize_t line = 0, start = 0; starts && line <= count; line++) {
-        PyObject *number = PyLong_FromSsize_t(start);
-        if (number == NULL)
-            Py_CLEAR(starts);
-        else
-            PyList_SET_ITEM(starts, line, number);
+    PyObject *starts = PyBytes_FromStringAndSize(NULL, (count + 1) * (Py_ssize_t)sizeof(int64_t));
+    int64_t start = 0;
+    for (Py_ssize_t line = 0; starts && line <= count; line++) {
+        memcpy(PyBytes_AS_STRING(starts) + line * (Py_ssize_t)sizeof start, &start, sizeof start);
         if (line < count)
-            start = find_next_line(bytes, size, start, has_returns);
+            start = find_next_line(bytes, size, (Py_ssize_t)start, has_returns);
     }
-    return starts;
+    return make_array(starts);
+}
+
+PyDoc_STRVAR(find_line_doc, "find_line(starts, byte)\n--\n\nSee `inorder.code.python_matches.find_line`.");
+
+static PyObject *find_line(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    Numbers starts = {0};
+    Py_ssize_t byte = count == 2 ? PyLong_AsSsize_t(arguments[1]) : -1;
+    if (count != 2)
+        PyErr_SetString(PyExc_TypeError, "find_line takes the starts of lines and a place");
+    if (PyErr_Occurred() || open_numbers(&starts, arguments[0]) < 0)
+        return NULL;
+    Py_ssize_t line = search_line(starts.items, starts.count - 1, byte, 0);
+    close_numbers(&starts);
+    return PyLong_FromSsize_t(line);
 }
 
 /* ---- the module */
@@ -253,15 +260,22 @@ static int execute(PyObject *module)
     for (int role = 0; role < REST; role++)
         if (!role_names[role] && (role_names[role] = PyUnicode_InternFromString(role_texts[role])) == NULL)
             return -1;
+    PyObject *library = array_type ? NULL : PyImport_ImportModule("array");
+    if (library)
+        array_type = PyObject_GetAttrString(library, "array");
+    Py_XDECREF(library);
+    if (!type_code)
+        type_code = PyUnicode_InternFromString("q");
     if (!start_name)
         start_name = PyUnicode_InternFromString("start_byte");
     if (!end_name)
         end_name = PyUnicode_InternFromString("end_byte");
-    return start_name && end_name ? 0 : -1;
+    return array_type && type_code && start_name && end_name ? 0 : -1;
 }
 
 static PyMethodDef functions[] = {
     {"sort_matches", (PyCFunction)(void (*)(void))sort_matches, METH_FASTCALL, sort_matches_doc},
+    {"find_line", (PyCFunction)(void (*)(void))find_line, METH_FASTCALL, find_line_doc},
     {"find_line_starts", find_line_starts, METH_O, find_line_starts_doc},
     {NULL, NULL, 0, NULL},
 };

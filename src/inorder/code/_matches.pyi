@@ -1,3 +1,4 @@
+from array import array
 from collections.abc import Callable
 
 from tree_sitter import Node
@@ -8,11 +9,12 @@ def sort_matches(
     find_role: Callable[[dict[str, list[Node]]], tuple[str, str, bool]],
     /,
 ) -> tuple[
-    list[tuple[int, int]],
-    list[tuple[int, int]],
-    list[tuple[int, int]],
-    list[tuple[int, int]],
+    array[int],
+    array[int],
+    array[int],
+    array[int],
     list[tuple[int, dict[str, list[Node]]]],
     list[tuple[int, dict[str, list[Node]]]],
 ]: ...
-def find_line_starts(data: bytes, /) -> list[int]: ...
+def find_line(starts: array[int], byte: int, /) -> int: ...
+def find_line_starts(data: bytes, /) -> array[int]: ...

@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
     Definition *definitions;
     Py_ssize_t definition_count;
-    Py_ssize_t *starts; /* of the lines, and the end of the last one */
+    const int64_t *starts; /* of the lines, and the end of the last one */
     Py_ssize_t line_count;
     const char *bytes;
     Limits limits;
@@ -78,25 +78,6 @@ static int read_definitions(File *file, PyObject *list, PyObject *function_kinds
         if (each->has_chunk && (each->line < 1 || each->last_line < each->line || each->last_line > file->line_count
                                 || each->leading_line < 1)) {
             PyErr_SetString(PyExc_ValueError, "a definition is not within the lines of its file");
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int read_starts(File *file, PyObject *list, Py_ssize_t size)
-{
-    file->line_count = PyList_GET_SIZE(list) - 1;
-    file->starts = PyMem_Malloc((size_t)(file->line_count + 1) * sizeof(Py_ssize_t));
-    if (file->starts == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t at = 0; at <= file->line_count; at++) {
-        file->starts[at] = PyLong_AsSsize_t(PyList_GET_ITEM(list, at));
-        if (file->starts[at] < (at ? file->starts[at - 1] : 0) || file->starts[at] > size) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "the starts of lines are not within the file, or not in order");
             return -1;
         }
     }
@@ -421,19 +402,23 @@ static PyObject *group_lines(PyObject *module, PyObject *arguments)
     File file = {0};
     Pieces pieces = {0};
     Limits *limits = &file.limits;
-    if (!PyArg_ParseTuple(arguments, "O!O!SOO!(nnnnn)", &PyList_Type, &definitions, &PyList_Type, &starts, &data, &split,
+    if (!PyArg_ParseTuple(arguments, "O!OSOO!(nnnnn)", &PyList_Type, &definitions, &starts, &data, &split,
                           &PyFrozenSet_Type, &function_kinds, &limits->lines_max, &limits->loose_lines_max,
                           &limits->whole_lines_max, &limits->small_lines, &limits->bytes_max))
         return NULL;
+    Numbers lines = {0};
+    if (open_starts(&lines, starts, PyBytes_GET_SIZE(data)) < 0)
+        return NULL;
     file.bytes = PyBytes_AS_STRING(data);
-    if (PyList_GET_SIZE(starts) < 2)
-        return PyList_New(0);
-    if (read_starts(&file, starts, PyBytes_GET_SIZE(data)) == 0
-        && read_definitions(&file, definitions, function_kinds) == 0)
+    file.starts = lines.items;
+    file.line_count = lines.count - 1;
+    if (file.line_count < 1)
+        found = PyList_New(0);
+    else if (read_definitions(&file, definitions, function_kinds) == 0)
         found = group_pieces(&file, &pieces, definitions, split);
     PyMem_Free(pieces.items);
     PyMem_Free(file.definitions);
-    PyMem_Free(file.starts);
+    close_numbers(&lines);
     return found;
 }
 

@@ -1,3 +1,4 @@
+from array import array
 from collections.abc import Callable
 
 from .python_definitions import Definition
@@ -5,7 +6,7 @@ from .python_pieces import LineGroup, LineLimits, LineRange, LongPiece
 
 def group_lines(
     definitions: list[Definition],
-    starts: list[int],
+    starts: array[int],
     data: bytes,
     split: Callable[[list[LongPiece]], list[list[LineRange]]],
     function_kinds: frozenset[str],

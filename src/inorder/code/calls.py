@@ -5,7 +5,7 @@ This is compiled (`_calls.c`). Where inorder was built without a C compiler, `py
 
 from collections.abc import Sequence
 
-from .matches import Span
+from .matches import Numbers
 from .model import FileCalls
 from .python_definitions import Definition
 from .source import Source
@@ -16,7 +16,7 @@ except ImportError:
     from .python_calls import encode_calls
 
 
-def find_calls(calls: list[Span], definitions: Sequence[Definition], source: Source) -> FileCalls:
+def find_calls(calls: Numbers, definitions: Sequence[Definition], source: Source) -> FileCalls:
     """The calls in order, each with the innermost definition that encloses it."""
     scopes = [(each.start, each.end, each.qualified_name) for each in definitions if each.has_chunk]
-    return FileCalls(*encode_calls(calls, scopes, source.starts, source.data, source.text_start), len(calls))
+    return FileCalls(*encode_calls(calls, scopes, source.starts, source.data, source.text_start), len(calls) // 2)

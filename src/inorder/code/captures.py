@@ -19,7 +19,8 @@ A query may use these captures:
 from typing import TYPE_CHECKING, NamedTuple
 
 from .grammars import Grammar
-from .matches import Match, Nodes, Role, Span, sort_matches
+from .matches import Match, Nodes, Numbers, Role, sort_matches
+from .python_matches import Span
 from .source import Source
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ _ROLES = ("callee", "comment", "attached", "import", "doc")
 
 
 class Captures(NamedTuple):
-    """The captures of a file by kind, each in the order of the file."""
+    """The captures of a file by kind, each in the order of the file. Numbers are the start and the end of each."""
 
-    calls: list[Span]
-    comments: list[Span]
-    attached: list[Span]
-    docs: list[Span]
+    calls: Numbers
+    comments: Numbers
+    attached: Numbers
+    docs: Numbers
     imports: list[tuple[int, str, list[str]]]
     """Start of the statement, module, and imported names."""
     definitions: list[Match]

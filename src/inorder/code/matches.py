@@ -3,11 +3,11 @@
 The functions are compiled (`_matches.c`). Where inorder was built without a C compiler, `python_matches` has the same.
 """
 
-from .python_matches import Match, Nodes, Role, Span
+from .python_matches import Match, Nodes, Numbers, Role
 
 try:
-    from ._matches import find_line_starts, sort_matches
+    from ._matches import find_line, find_line_starts, sort_matches
 except ImportError:
-    from .python_matches import find_line_starts, sort_matches
+    from .python_matches import find_line, find_line_starts, sort_matches
 
-__all__ = ("Match", "Nodes", "Role", "Span", "find_line_starts", "sort_matches")
+__all__ = ("Match", "Nodes", "Numbers", "Role", "find_line", "find_line_starts", "sort_matches")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from .model import CallSite, FileCalls
-from .python_matches import Span
+from .python_matches import Numbers, unpack_spans
 
 Scope = tuple[int, int, str]
 """Start, end and qualified name of a definition."""
@@ -15,7 +15,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 def encode_calls(
-    calls: list[Span], scopes: list[Scope], starts: list[int], data: bytes, text_start: int
+    calls: Numbers, scopes: list[Scope], starts: Numbers, data: bytes, text_start: int
 ) -> tuple[bytes, bytes, list[str]]:
     """Encode the calls in a text in UTF-8, each with the innermost scope that encloses it: once as one row for each,
     and once as groups of consecutive calls of one caller, which is empty if there are none. Then the different names
@@ -39,13 +39,11 @@ NO_CALLS = FileCalls(*encode_sites(()), 0)
 """Those of a file that is not parsed."""
 
 
-def _locate_calls(
-    calls: list[Span], scopes: list[Scope], starts: list[int], data: bytes, text_start: int
-) -> list[CallSite]:
+def _locate_calls(calls: Numbers, scopes: list[Scope], starts: Numbers, data: bytes, text_start: int) -> list[CallSite]:
     found = []
     stack: list[Scope] = []
     upcoming, line = 0, 1
-    for start, end in calls:
+    for start, end in unpack_spans(calls):
         while starts[line] <= start:
             line += 1
         while upcoming < len(scopes) and scopes[upcoming][0] <= start:

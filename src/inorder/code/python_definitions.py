@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .python_matches import Match, Nodes, Role, Span
+from .python_matches import Match, Nodes, Numbers, Role, Span, unpack_spans
 
 
 class Definition(msgspec.Struct, eq=False, gc=False):
@@ -46,10 +46,10 @@ class DefinitionRules(NamedTuple):
 def find_definitions(
     matches: list[Match],
     roles: dict[int, Role],
-    comments: list[Span],
-    attached: list[Span],
-    docs: list[Span],
-    starts: list[int],
+    comments: Numbers,
+    attached: Numbers,
+    docs: Numbers,
+    starts: Numbers,
     data: bytes,
     text_start: int,
     rules: DefinitionRules,
@@ -61,8 +61,8 @@ def find_definitions(
     after a byte order mark."""
     file = _File(starts, data, text_start)
     drafts = _choose(matches, roles, file)
-    _nest(drafts, docs, _LeadingLines(comments, attached, file, rules), file, rules)
-    _add_signatures(drafts, comments, file, rules)
+    _nest(drafts, unpack_spans(docs), _LeadingLines(comments, attached, file, rules), file, rules)
+    _add_signatures(drafts, unpack_spans(comments), file, rules)
     return [
         make(
             each.kind,
@@ -101,7 +101,7 @@ class _Draft(msgspec.Struct, eq=False, gc=False):
 
 
 class _File(NamedTuple):
-    starts: list[int]
+    starts: Numbers
     data: bytes
     text_start: int
 
@@ -189,9 +189,10 @@ def _set_names_and_lines(draft: _Draft, parent: _Draft | None, file: _File, rule
 class _LeadingLines:
     """Finds the comments and decorators directly above a definition."""
 
-    def __init__(self, comments: list[Span], attached: list[Span], file: _File, rules: DefinitionRules) -> None:
+    def __init__(self, comments: Numbers, attached: Numbers, file: _File, rules: DefinitionRules) -> None:
         self._file, self._rules = file, rules
-        self._spans = sorted([(*span, True) for span in comments] + [(*span, False) for span in attached])
+        found = (comments, True), (attached, False)
+        self._spans = sorted((*span, is_comment) for spans, is_comment in found for span in unpack_spans(spans))
         self._next = 0
         """The first span that does not begin before the latest definition."""
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from .python_definitions import Definition
+from .python_matches import Numbers
 
 LineRange = tuple[int, int]
 """First and last line."""
@@ -51,7 +52,7 @@ PieceGroup = list[CodePiece]
 
 def group_lines(
     definitions: list[Definition],
-    starts: list[int],
+    starts: Numbers,
     data: bytes,
     split: Callable[[list[LongPiece]], list[list[LineRange]]],
     function_kinds: frozenset[str],
@@ -66,7 +67,7 @@ def group_lines(
 class _LineDivider:
     """Divides the lines of one file."""
 
-    def __init__(self, starts: list[int], data: bytes, function_kinds: frozenset[str], limits: LineLimits) -> None:
+    def __init__(self, starts: Numbers, data: bytes, function_kinds: frozenset[str], limits: LineLimits) -> None:
         self._starts = starts
         self._data = data
         self._function_kinds = function_kinds

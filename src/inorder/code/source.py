@@ -5,12 +5,11 @@ order mark is not part of the text, but counts in offsets.
 """
 
 import codecs
-from bisect import bisect_right
 
 from inorder.errors import ReadError
 from inorder.files.encoding import decode
 
-from .matches import find_line_starts
+from .matches import find_line, find_line_starts
 
 
 class Source:
@@ -30,7 +29,7 @@ class Source:
 
     def line_of(self, byte: int) -> int:
         """The line that contains this byte; the last line for an offset past the end."""
-        return bisect_right(self.starts, byte, 0, self.line_count)
+        return find_line(self.starts, byte)
 
     def text(self, start: int, end: int) -> str:
         """The text between two byte offsets."""
