@@ -16,6 +16,7 @@ EXTENSIONS = {
     "inorder.code._definitions": "src/inorder/code/_definitions.c",
     "inorder.code._matches": "src/inorder/code/_matches.c",
     "inorder.code._pieces": "src/inorder/code/_pieces.c",
+    "inorder.files._stats": "src/inorder/files/_stats.c",
     "inorder.index.lexical._counter": "src/inorder/index/lexical/_counter.c",
 }
 

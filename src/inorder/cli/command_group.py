@@ -26,6 +26,7 @@ _COMPILED = (
     "inorder.code._definitions",
     "inorder.code._matches",
     "inorder.code._pieces",
+    "inorder.files._stats",
     "inorder.index.lexical._counter",
 )
 _UsageError: Any = typer.BadParameter.__base__

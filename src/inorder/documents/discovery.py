@@ -13,13 +13,17 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from time import time_ns
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from inorder.files.stats import INODES, read_stats
 from inorder.files.walk import UNREADABLE_FOLDER, FolderFiles, walk_by_folder
 from inorder.sources.visible import list_objects
 from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
 from inorder.stage.store.inputs import AddressedInput
+
+if TYPE_CHECKING:
+    from inorder.files.stats import Stats
 
 _BATCH_FILES_MAX = 25
 """Files in a batch. If one of them has changed, all of them are compared."""
@@ -47,7 +51,7 @@ class DocumentFile(NamedTuple):
 class FileBatch:
     """Some files of one folder, all of them regular ones that can be read, and their stats."""
 
-    def __init__(self, prefix: str, path: str, names: Sequence[str], stats: Sequence[os.stat_result], read_ns: int):
+    def __init__(self, prefix: str, path: str, names: Sequence[str], stats: "Stats", read_ns: int):
         self.prefix = prefix
         """What the ids of the files begin with."""
         self.path = path
@@ -61,28 +65,26 @@ class FileBatch:
 
     def __iter__(self) -> Iterator[DocumentFile]:
         prefix, path, read_ns = self.prefix, self.path, self._read_ns
-        for name, info in zip(self.names, self._stats, strict=True):
-            stat = FileStat.make(info, read_ns)
-            yield DocumentFile(quote_id(f"{prefix}{name}"), f"{path}{name}", info.st_size, "", stat)
+        fields = iter(self._stats)
+        for name, size, mtime_ns, ctime_ns, inode in zip(self.names, fields, fields, fields, fields, strict=True):
+            stat = FileStat(size, mtime_ns, ctime_ns, inode % INODES, read_ns)
+            yield DocumentFile(quote_id(f"{prefix}{name}"), f"{path}{name}", size, "", stat)
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> Sequence[int]:
         """The size of each file."""
-        return [info.st_size for info in self._stats]
+        return self._stats[::4]
 
     @property
     def is_racy(self) -> bool:
         """Whether one of the files is racy: see `FileStat`."""
-        newest = [max(info.st_mtime_ns, info.st_ctime_ns) for info in self._stats]
-        return FileStat(0, max(newest), 0, 0, self._read_ns).is_racy
+        newest = max(*self._stats[1::4], *self._stats[2::4])
+        return FileStat(0, newest, 0, 0, self._read_ns).is_racy
 
-    def describe(self) -> str:
-        """A text that is another one after any change of the ids, the paths or the stats. No name has a slash."""
-        files = [
-            f"{name}/{info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}"
-            for name, info in zip(self.names, self._stats, strict=True)
-        ]
-        return "\n".join([self.prefix, self.path, *files])
+    def describe(self) -> bytes:
+        """Bytes that are others after any change of the ids, the paths or the stats. No name has a zero."""
+        names = "\0".join([self.prefix, self.path, *self.names])
+        return names.encode("utf-8", "surrogatepass") + b"\0\0" + self._stats.tobytes()
 
 
 def discover(roots: Roots) -> Iterator[DocumentFile]:
@@ -123,14 +125,11 @@ def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[FileBatch
         yield DocumentFile(name, path, 0, problem)
 
 
-def _inspect_files(path: str, prefix: str, names: Sequence[str], root: str) -> Iterator[FileBatch | DocumentFile]:
+def _inspect_files(path: str, prefix: str, names: list[str], root: str) -> Iterator[FileBatch | DocumentFile]:
     """These files of a folder, as one batch if all of them are regular ones."""
-    read_ns = time_ns()
-    try:
-        stats = [os.lstat(f"{path}{name}") for name in names]
-    except OSError:
-        stats = []
-    if stats and all(stat.S_ISREG(info.st_mode) for info in stats):
+    read_ns = time_ns()  # before the stats: a later change must not look older than it
+    stats = read_stats(path, names)
+    if stats is not None:
         yield FileBatch(prefix, path, names, stats, read_ns)
     else:
         yield from (inspect_file(f"{path}{name}", f"{prefix}{name}", root) for name in names)

@@ -124,7 +124,7 @@ def hash_batch(batch: FileBatch) -> bytes:
     """The digest of all files of a batch, unless one of them is racy."""
     if batch.is_racy:
         return _UNKNOWN
-    return blake2b(batch.describe().encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+    return blake2b(batch.describe(), digest_size=_DIGEST_BYTES).digest()
 
 
 class ListingComparison:

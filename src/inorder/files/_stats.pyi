@@ -1,0 +1,3 @@
+from array import array
+
+def read_stats(folder: str, names: list[str], /) -> array[int] | None: ...

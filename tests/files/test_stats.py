@@ -1,0 +1,76 @@
+"""The stats of files of a folder are read together."""
+
+import os
+from array import array
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inorder.documents.discovery import FileBatch
+from inorder.files.stats import INODES, read_stats, read_stats_in_python
+from inorder.stage.file_stat import FileStat
+
+READERS = pytest.mark.parametrize("read", [read_stats, read_stats_in_python])
+pytestmark = pytest.mark.req("STL-1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Some files. One has a name that is not valid Unicode, and one was changed before 1970."""
+    for number, name in enumerate(["a.md", "größe.md", "\udcff.md", "old.md"]):
+        (tmp_path / name).write_bytes(b"x" * number * 1000)
+    os.utime(tmp_path / "old.md", ns=(-5, -1_999_999_999))
+    return tmp_path
+
+
+@READERS
+def test_the_stat_of_each_file_is_that_of_the_system(folder: Path, read: type[object]) -> None:
+    names = sorted(os.listdir(folder))
+    read_ns = 10**18
+    batch = FileBatch("docs/", f"{folder}/", names, read(f"{folder}/", names), read_ns)  # type: ignore[call-arg, arg-type]
+    found = [(file.path, file.size, file.stat) for file in batch]
+    infos = [os.stat(folder / name) for name in names]
+    assert found == [
+        (f"{folder}/{name}", info.st_size, FileStat.make(info, read_ns))
+        for name, info in zip(names, infos, strict=True)
+    ]
+    assert [*batch.sizes] == [info.st_size for info in infos]
+
+
+@READERS
+def test_there_are_none_if_one_is_not_a_regular_file_or_gone(folder: Path, read: type[object]) -> None:
+    (folder / "link.md").symlink_to(folder / "a.md")
+    (folder / "folder.md").mkdir()
+    os.mkfifo(folder / "pipe.md")
+    for name in ("link.md", "folder.md", "pipe.md", "gone.md"):
+        assert read(f"{folder}/", ["a.md", name]) is None  # type: ignore[call-arg]
+    assert read(f"{folder}/gone/", ["a.md"]) is None  # type: ignore[call-arg]
+
+
+def test_both_read_the_same(folder: Path) -> None:
+    names = sorted(os.listdir(folder))
+    assert read_stats(f"{folder}/", names) == read_stats_in_python(f"{folder}/", names)
+
+
+@pytest.mark.parametrize("arguments", [(), ("folder/",), (None, []), ("folder/", ()), ("zero\0/", [])])
+def test_what_is_not_a_folder_and_a_list_of_names_is_refused(arguments: tuple[object, ...]) -> None:
+    if read_stats is read_stats_in_python:
+        pytest.skip("inorder was built without a C compiler")
+    with pytest.raises((TypeError, ValueError)):
+        read_stats(*arguments)  # type: ignore[call-arg, arg-type]
+
+
+def test_a_name_that_is_no_string_is_refused(folder: Path) -> None:
+    if read_stats is read_stats_in_python:
+        pytest.skip("inorder was built without a C compiler")
+    with pytest.raises(TypeError):
+        read_stats(f"{folder}/", ["a.md", None])  # type: ignore[list-item]
+
+
+@given(st.integers(0, INODES - 1))
+def test_any_inode_is_kept(inode: int) -> None:
+    kept = inode if inode < INODES // 2 else inode - INODES
+    [file] = FileBatch("docs/", "/docs/", ["a.md"], array("q", [1, 2, 3, kept]), 4)
+    assert file.stat == FileStat(1, 2, 3, inode, 4)
