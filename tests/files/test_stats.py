@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.documents.discovery import FileBatch
+from inorder.documents.discovery import FileBatch, discover_batches
 from inorder.files.stats import INODES, read_stats, read_stats_in_python
-from inorder.stage.file_stat import FileStat
+from inorder.stage.file_stat import RACY_NS, FileStat
+from inorder.stage.sources import Roots
 
 READERS = pytest.mark.parametrize("read", [read_stats, read_stats_in_python])
 pytestmark = pytest.mark.req("STL-1")
@@ -74,3 +75,21 @@ def test_any_inode_is_kept(inode: int) -> None:
     kept = inode if inode < INODES // 2 else inode - INODES
     [file] = FileBatch("docs/", "/docs/", ["a.md"], array("q", [1, 2, 3, kept]), 4)
     assert file.stat == FileStat(1, 2, 3, inode, 4)
+
+
+@pytest.mark.parametrize("times", [(0, RACY_NS), (RACY_NS, 0)])
+def test_files_are_racy_after_a_change_of_either_time(times: tuple[int, int]) -> None:
+    stats = array("q", [1, 0, 0, 7, 1, *times, 8])
+    assert FileBatch("docs/", "/docs/", ["a.md", "b.md"], stats, 2 * RACY_NS - 1).is_racy
+    assert not FileBatch("docs/", "/docs/", ["a.md", "b.md"], stats, 2 * RACY_NS).is_racy
+
+
+def test_only_the_batch_with_a_link_is_taken_apart(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"{number:02}.md").touch()
+    (tmp_path / "30.md").unlink()
+    (tmp_path / "30.md").symlink_to(tmp_path / "31.md")
+    found = [*discover_batches(Roots([tmp_path]))]
+    assert [len(each) if isinstance(each, FileBatch) else 1 for each in found] == [25, *[1] * 25, 10]
+    paths = [file.path for each in found for file in (each if isinstance(each, FileBatch) else [each])]
+    assert paths == [f"{tmp_path}/{number:02}.md" for number in range(60)]

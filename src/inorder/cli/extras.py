@@ -1,5 +1,6 @@
 """Which extra of the package brings a module that is not installed."""
 
+from functools import cache
 from importlib.util import find_spec
 
 EXTRAS = {
@@ -45,6 +46,7 @@ _EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in mo
 _GRAMMAR_PREFIX = "tree_sitter_"
 
 
+@cache
 def require_extra(extra: str) -> None:
     """Raise `ModuleNotFoundError` if a module of this extra is not installed. Nothing is imported."""
     for module in EXTRAS[extra]:

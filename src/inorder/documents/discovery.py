@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _BATCH_FILES_MAX = 25
 """Files in a batch. If one of them has changed, all of them are compared."""
+_READ_FILES_MAX = 1000
+"""Files whose stats are read at once."""
 
 
 class DocumentFile(NamedTuple):
@@ -114,8 +116,8 @@ def discover_batches(roots: Roots) -> Iterator[FileBatch | DocumentFile]:
 def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[FileBatch | DocumentFile]:
     for found in walk_by_folder(root, (IGNORE_FILE,)):
         if isinstance(found, FolderFiles):
-            for start in range(0, len(found.names), _BATCH_FILES_MAX):
-                names = found.names[start : start + _BATCH_FILES_MAX]
+            for start in range(0, len(found.names), _READ_FILES_MAX):
+                names = found.names[start : start + _READ_FILES_MAX]
                 yield from _inspect_files(found.path, f"{prefix}/{found.relative}", names, root)
             continue
         path, relative, problem = found
@@ -126,11 +128,16 @@ def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[FileBatch
 
 
 def _inspect_files(path: str, prefix: str, names: list[str], root: str) -> Iterator[FileBatch | DocumentFile]:
-    """These files of a folder, as one batch if all of them are regular ones."""
+    """These files of a folder, in batches. A batch in which one of them is not a regular file is none."""
     read_ns = time_ns()  # before the stats: a later change must not look older than it
     stats = read_stats(path, names)
     if stats is not None:
-        yield FileBatch(prefix, path, names, stats, read_ns)
+        for start in range(0, len(names), _BATCH_FILES_MAX):
+            end = start + _BATCH_FILES_MAX
+            yield FileBatch(prefix, path, names[start:end], stats[4 * start : 4 * end], read_ns)
+    elif len(names) > _BATCH_FILES_MAX:
+        for start in range(0, len(names), _BATCH_FILES_MAX):
+            yield from _inspect_files(path, prefix, names[start : start + _BATCH_FILES_MAX], root)
     else:
         yield from (inspect_file(f"{path}{name}", f"{prefix}{name}", root) for name in names)
 
