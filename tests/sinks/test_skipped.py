@@ -1,5 +1,6 @@
 """Entries that were skipped and have no item: a sink that gets their number is where it is after each of them."""
 
+import tracemalloc
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -66,9 +67,21 @@ def test_no_entry_is_made_for_each_of_them(
         assert apply_skipped(sink, 0, 3000).end == 3000
 
 
-def test_a_count_advances_a_position_as_the_entries_do() -> None:
+@pytest.mark.parametrize("count", [0, 12, 1023, 1024, 1025, 5000])
+def test_a_count_advances_a_position_as_the_entries_do(count: int) -> None:
     position = advance_position(Position(), [Entry(0, SUCCESS)])
-    assert advance_skipped(position, 12) == advance_position(position, [Entry(seq, SKIP) for seq in range(1, 13)])
+    entries = [Entry(seq, SKIP) for seq in range(1, count + 1)]
+    assert advance_skipped(position, count) == advance_position(position, entries)
+
+
+def test_many_skipped_entries_take_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        advance_skipped(Position(), 100_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 500_000
 
 
 def test_an_index_without_changes_has_no_draft_after_them(tmp_path: Path) -> None:

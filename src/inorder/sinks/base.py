@@ -47,7 +47,8 @@ from inorder.errors import Failure
 
 _SKIP = int(State.TERMINAL_SKIP)
 _ENTRIES = 1024
-"""Entries that are applied at once to a sink that needs each."""
+"""Skipped entries that are applied at once to a sink that needs each, or whose checksum is computed at once. There may
+be millions of them."""
 
 
 class Output(msgspec.Struct, frozen=True, array_like=True):
@@ -257,6 +258,8 @@ def advance_position(position: Position, entries: Sequence[Entry]) -> Position:
 
 def advance_skipped(position: Position, count: int) -> Position:
     """The same for so many entries that were skipped."""
-    end = position.end + count
-    text = "".join([f"{seq}:{_SKIP};" for seq in range(position.end, end)])
-    return Position(end, position.offset, zlib.crc32(text.encode(), position.checksum))
+    end, checksum = position.end + count, position.checksum
+    for start in range(position.end, end, _ENTRIES):
+        text = "".join([f"{seq}:{_SKIP};" for seq in range(start, min(start + _ENTRIES, end))])
+        checksum = zlib.crc32(text.encode(), checksum)
+    return Position(end, position.offset, checksum)
