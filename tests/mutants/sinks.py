@@ -228,13 +228,6 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         f"{_SKIPPED}test_a_database_that_is_ahead_with_other_outcomes_is_noticed",
     ),
     Mutant(
-        "items that are skipped at once are not synced",
-        "sinks/sqlite.py",
-        "        self._stored = self._position = position\n        self._is_synced = False\n",
-        "        self._stored = self._position = position\n",
-        f"{_SKIPPED}test_they_become_durable_with_the_next_sync",
-    ),
-    Mutant(
         "items that are skipped at once have other numbers",
         "sinks/base.py",
         "for seq in range(position.end, end)]",
