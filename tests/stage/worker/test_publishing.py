@@ -123,10 +123,11 @@ def test_a_thread_that_was_given_up_and_writes_late_publishes_nothing(place: Pla
 @pytest.mark.req("RUN-5")
 def test_a_thread_that_writes_after_the_run_has_ended_leaves_nothing(place: Place) -> None:
     errors: list[BaseException] = []
-    before = set(threading.enumerate())
+    workers: list[threading.Thread] = []
     with Gate() as gate:
 
         def worker(item: inorder.WorkItem, ctx: Any) -> None:
+            workers.append(threading.current_thread())
             path = ctx.output("loud")
             gate.hold()
             try:
@@ -136,7 +137,8 @@ def test_a_thread_that_writes_after_the_run_has_ended_leaves_nothing(place: Plac
                 raise
 
         assert place.run([place.item("a")], worker, workers=1, timeout_s=0.1).failed == 1
-        [left] = [thread for thread in threading.enumerate() if thread not in before]
+        [left] = workers
+        assert left.is_alive()
     left.join(GUARD_S)
     assert len(errors) == 1
     assert place.staged() == []
