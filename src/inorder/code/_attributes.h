@@ -14,6 +14,20 @@ static inline Py_ssize_t read_number(PyObject *object, PyObject *name)
     return number;
 }
 
+/* A string that is made once, when a module is loaded, and where it is kept. */
+typedef struct {
+    PyObject **place;
+    const char *text;
+} ModuleString;
+
+static inline int make_strings(const ModuleString *strings, size_t count)
+{
+    for (size_t at = 0; at < count; at++)
+        if (!*strings[at].place && (*strings[at].place = PyUnicode_InternFromString(strings[at].text)) == NULL)
+            return -1;
+    return 0;
+}
+
 /* The numbers of an `array("q")`: a list would need an object for each. */
 typedef struct {
     Py_buffer view;

@@ -666,18 +666,12 @@ static PyObject *find_definitions(PyObject *module, PyObject *arguments)
 static int execute(PyObject *module)
 {
     (void)module;
-    const struct {
-        PyObject **place;
-        const char *text;
-    } names[] = {
+    const ModuleString strings[] = {
         {&start_name, "start_byte"}, {&end_name, "end_byte"}, {&name_name, "name"}, {&owner_name, "owner"},
         {&body_name, "body"}, {&child_name, "child_by_field_name"}, {&nothing, ""}, {&line_break, "\n"},
         {&function_kind, "function"}, {&method_kind, "method"},
     };
-    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
-        if (!*names[at].place && (*names[at].place = PyUnicode_InternFromString(names[at].text)) == NULL)
-            return -1;
-    return 0;
+    return make_strings(strings, sizeof strings / sizeof *strings);
 }
 
 static PyMethodDef functions[] = {

@@ -87,7 +87,6 @@ static PyObject *to_array(Spans *spans)
 /* ---- matches */
 
 enum { CALLEE, COMMENT, ATTACHED, DOC, SPAN_ROLES, IMPORT = SPAN_ROLES, REST, ROLES, UNKNOWN = ROLES };
-static const char *const role_texts[REST] = {"callee", "comment", "attached", "doc", "import"};
 static PyObject *role_names[REST];
 static PyObject *start_name, *end_name;
 
@@ -257,20 +256,16 @@ static PyObject *find_line(PyObject *module, PyObject *const *arguments, Py_ssiz
 static int execute(PyObject *module)
 {
     (void)module;
-    for (int role = 0; role < REST; role++)
-        if (!role_names[role] && (role_names[role] = PyUnicode_InternFromString(role_texts[role])) == NULL)
-            return -1;
+    const ModuleString strings[] = {
+        {&role_names[CALLEE], "callee"}, {&role_names[COMMENT], "comment"}, {&role_names[ATTACHED], "attached"},
+        {&role_names[DOC], "doc"}, {&role_names[IMPORT], "import"}, {&type_code, "q"}, {&start_name, "start_byte"},
+        {&end_name, "end_byte"},
+    };
     PyObject *library = array_type ? NULL : PyImport_ImportModule("array");
     if (library)
         array_type = PyObject_GetAttrString(library, "array");
     Py_XDECREF(library);
-    if (!type_code)
-        type_code = PyUnicode_InternFromString("q");
-    if (!start_name)
-        start_name = PyUnicode_InternFromString("start_byte");
-    if (!end_name)
-        end_name = PyUnicode_InternFromString("end_byte");
-    return array_type && type_code && start_name && end_name ? 0 : -1;
+    return array_type ? make_strings(strings, sizeof strings / sizeof *strings) : -1;
 }
 
 static PyMethodDef functions[] = {

@@ -430,15 +430,10 @@ static int execute(PyObject *module)
     for (int byte = 0; byte < 256; byte++)
         is_word_byte[byte] = byte >= 0x80 || byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z')
                              || (byte >= 'A' && byte <= 'Z');
-    struct {
-        PyObject **target;
-        const char *name;
-    } names[] = {{&line_name, "line"}, {&last_line_name, "last_line"}, {&leading_line_name, "leading_line"},
-                 {&has_chunk_name, "has_chunk"}, {&kind_name, "kind"}};
-    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
-        if (!*names[at].target && (*names[at].target = PyUnicode_InternFromString(names[at].name)) == NULL)
-            return -1;
-    return 0;
+    const ModuleString strings[] = {{&line_name, "line"}, {&last_line_name, "last_line"},
+                                    {&leading_line_name, "leading_line"}, {&has_chunk_name, "has_chunk"},
+                                    {&kind_name, "kind"}};
+    return make_strings(strings, sizeof strings / sizeof *strings);
 }
 
 static PyMethodDef functions[] = {

@@ -18,8 +18,8 @@ from .data_layout import FINGERPRINT_SUFFIX, find_obstacle, resolve_output
 
 SCHEMA_VERSION = 1
 _READ_BYTES = 2**16
-"""The size of a block that is read. The C library maps and unmaps the memory of a larger block in every read, which takes
-longer than reading a small file."""
+"""The size of a block that is read. The C library maps and unmaps the memory of a larger block in every read, which
+takes longer than reading a small file."""
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
