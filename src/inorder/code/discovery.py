@@ -28,13 +28,14 @@ SIZE_MAX = 5_000_000
 _TOO_LARGE = f"larger than {SIZE_MAX:,} bytes"
 HEAD_BYTES = 8192
 """How much of a file is read to tell its language and whether to skip it."""
-_IGNORE_FILES = (".gitignore", IGNORE_FILE)
+CODE_IGNORE_FILES = (".gitignore", IGNORE_FILE)
 """If both have a rule for a file, the later one wins."""
 _THIRD_PARTY_FOLDERS = frozenset(
     ("node_modules", "bower_components", "jspm_packages", "vendor", "third_party", "site-packages")
 )
-_THIRD_PARTY = "third-party code"
-_CACHES = frozenset(("__pycache__",))
+THIRD_PARTY = "third-party code"
+CACHES = frozenset(("__pycache__",))
+"""Names of folders that have no source code."""
 _VIRTUAL_ENVIRONMENT_FILE = "pyvenv.cfg"
 
 
@@ -96,27 +97,27 @@ def _walk(roots: Roots, root: str, prefix: str, is_known: Callable[[str, str], b
             continue
         if not reason:
             yield _inspect(path, name)
-        elif reason == _THIRD_PARTY:
+        elif reason == THIRD_PARTY:
             yield CodeFile(quote_id(name), path, 0, reason)
         else:
             yield CodeFile(quote_id(name), path, 0, problem=reason)
 
 
 def _walk_by_folder(root: str) -> Iterator[FolderFiles | WalkEntry]:
-    return walk_by_folder(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason)
+    return walk_by_folder(root, CODE_IGNORE_FILES, excluded_names=CACHES, reason_to_skip=find_third_party_reason)
 
 
 def _discover_remote(roots: Roots, name: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
     skipped_folder = ""
-    for item_id, source, problem in list_objects(roots, name, _IGNORE_FILES):
+    for item_id, source, problem in list_objects(roots, name, CODE_IGNORE_FILES):
         folders = item_id.split("/")[1:-1]
-        if is_known(item_id, source.address) or not _CACHES.isdisjoint(folders):
+        if is_known(item_id, source.address) or not CACHES.isdisjoint(folders):
             continue
         depth = next((number for number, each in enumerate(folders, 2) if each in _THIRD_PARTY_FOLDERS), 0)
         if depth:
             folder = "/".join(item_id.split("/")[:depth])
             if folder != skipped_folder:
-                yield CodeFile(folder, folder, 0, _THIRD_PARTY)
+                yield CodeFile(folder, folder, 0, THIRD_PARTY)
             skipped_folder = folder
             continue
         language = language_of(source.path, b"")
@@ -125,9 +126,10 @@ def _discover_remote(roots: Roots, name: str, is_known: Callable[[str, str], boo
         yield CodeFile(item_id, source.address, source.size, skip, language, problem, source)
 
 
-def _find_third_party_reason(folder: str, files: Sequence[str]) -> str:
+def find_third_party_reason(folder: str, files: Sequence[str]) -> str:
+    """Return why a folder with these files is not read as source code; empty: it is."""
     is_third_party = os.path.basename(folder) in _THIRD_PARTY_FOLDERS or _VIRTUAL_ENVIRONMENT_FILE in files
-    return _THIRD_PARTY if is_third_party else ""
+    return THIRD_PARTY if is_third_party else ""
 
 
 def _inspect(path: str, item_id: str) -> CodeFile:

@@ -139,13 +139,18 @@ def walk_folders(
 
 def _read_rules(folder: _Folder, names: Sequence[str], files: Sequence[str]) -> Iterator[IgnoreRules]:
     for name in names:
-        if name not in files:
-            continue
-        try:
-            text = Path(folder.path, name).read_text("utf-8", "surrogateescape")
-        except OSError:
-            continue
-        yield parse_rules(folder.relative, text)
+        if name in files and (rules := read_ignore_file(folder.path, folder.relative, name)) is not None:
+            yield rules
+
+
+def read_ignore_file(folder: str, relative: str, name: str) -> IgnoreRules | None:
+    """Return the rules of the ignore file of this name in a folder; None: it cannot be read. `relative` is the path of
+    the folder from the root, with a slash at the end."""
+    try:
+        text = Path(folder, name).read_text("utf-8", "surrogateescape")
+    except OSError:
+        return None
+    return parse_rules(relative, text)
 
 
 def parse_rules(folder: str, text: str) -> IgnoreRules:

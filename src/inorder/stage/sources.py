@@ -40,7 +40,7 @@ class Roots:
             path = path if is_address(path) else os.path.abspath(path)
             if path in self.paths.values():
                 continue
-            base = _name_address(path) if is_address(path) else os.path.basename(path) or "root"
+            base = name_source(path)
             name, number = base, 1
             while name in self.paths:
                 number += 1
@@ -64,6 +64,11 @@ class Roots:
     def are_read(self) -> bool:
         """Whether every folder could be read."""
         return not self._unreadable
+
+
+def name_source(location: str) -> str:
+    """Return the name that an absolute path or an address suggests: its last part."""
+    return _name_address(location) if is_address(location) else os.path.basename(location) or "root"
 
 
 def require_root(path: str) -> None:

@@ -1,0 +1,191 @@
+"""Walk a source once, in the order of the ids of its files.
+
+Two sets of rules decide what a file may be. A *document* is any file that is not hidden and that no `.inorderignore`
+names. *Source code* is in addition subject to `.gitignore`, and never lies in a cache or in a folder of third-party
+code. A folder is entered if one of the two may have files in it, so each folder is listed once.
+
+An id is the path of the file below its source, quoted, with the name of the source in front. The walk has the byte
+order of the ids: a folder sorts as its name with a slash. The library has the same order, so the two are compared in
+one pass.
+"""
+
+import os
+import stat
+from collections.abc import Collection, Iterator
+from time import time_ns
+from typing import NamedTuple
+
+from inorder.code.discovery import CACHES, CODE_IGNORE_FILES, find_third_party_reason
+from inorder.files.listing import list_folder
+from inorder.files.walk import UNREADABLE_FOLDER, IgnoreRules, is_ignored, read_ignore_file
+from inorder.stage.file_stat import FileStat
+from inorder.stage.sources import IGNORE_FILE, quote_id, require_root
+
+from .source_names import SourcePart
+
+IGNORED = "excluded by .gitignore"
+LINK = "a symbolic link"
+
+
+class ListedFile(NamedTuple):
+    """A file below a source; or a folder that cannot be read, with the problem."""
+
+    item_id: str
+    path: str
+    stat: FileStat | None
+    """None: it cannot be read."""
+    is_document: bool = True
+    """Whether the rules for documents admit it."""
+    not_code: str = ""
+    """Why it is not read as source code; empty: the rules for code admit it."""
+    problem: str = ""
+    """Why it cannot be read; empty if no reason is known."""
+    is_unread_folder: bool = False
+    """Whether it is a folder whose entries are not known: nothing below it counts as removed."""
+
+
+class _Folder(NamedTuple):
+    path: str
+    """With a slash at the end."""
+    relative: str
+    """Path from the root of the source, with a slash at the end; empty: the root."""
+    is_document: bool
+    document_rules: tuple[IgnoreRules, ...]
+    not_code: str
+    code_rules: tuple[IgnoreRules, ...]
+
+
+def walk_part(part: SourcePart, excluded: Collection[str]) -> Iterator[ListedFile]:
+    """Yield every file of a part of a source, in the order of the ids, except what lies below the folders in
+    `excluded`. Raises OperatorError if the source is not there, also if it vanishes meanwhile."""
+    root = part.location
+    require_root(root)
+    if not os.path.isdir(root):
+        yield inspect_file(root, quote_id(part.name), os.path.dirname(root), time_ns())
+        return
+    walker = _Walker(root, quote_id(part.name), frozenset((*part.excluded, *excluded)))
+    yield from walker.walk(tuple(filter(None, part.below.split("/"))))
+    require_root(root)
+
+
+class _Walker:
+    """Walks one root."""
+
+    def __init__(self, root: str, prefix: str, excluded: frozenset[str]) -> None:
+        self._root = root
+        self._prefix = prefix
+        self._excluded = excluded
+
+    def walk(self, below: tuple[str, ...]) -> Iterator[ListedFile]:
+        """Yield the files below the root, or only those at or below a path from the root."""
+        start = _Folder(os.path.join(self._root, ""), "", True, (), "", ())
+        stack: list[tuple[_Folder | ListedFile, tuple[str, ...]]] = [(start, below)]
+        while stack:  # no recursion: folders may be nested deeper than Python's stack allows
+            found, rest = stack.pop()
+            if isinstance(found, ListedFile):
+                yield found
+                continue
+            inner = rest[1:]
+            entries = self._list(found, rest[0] if rest else None)
+            if rest:
+                stack.extend((entry, inner) for entry in reversed(entries))
+                continue
+            place = 0
+            while place < len(entries) and isinstance(entries[place], ListedFile):
+                yield entries[place]  # type: ignore[misc]
+                place += 1
+            stack.extend((entry, ()) for entry in reversed(entries[place:]))
+
+    def _list(self, folder: _Folder, only: str | None) -> "list[_Folder | ListedFile]":
+        """The files and folders of a folder in the order of their ids; only the one of a name, if there is one."""
+        try:
+            listed = list_folder(folder.path)
+        except OSError as error:
+            problem = f"{UNREADABLE_FOLDER}: {error.strerror}"
+            item_id = f"{self._prefix}/{quote_id(folder.relative.rstrip('/'))}" if folder.relative else self._prefix
+            return [ListedFile(item_id, folder.path, None, problem=problem, is_unread_folder=True)]
+        folder = self._read_rules(folder, listed.files)
+        read_ns = time_ns()  # before the stats: a later change must not look older than it
+        start = f"{self._prefix}/{quote_id(folder.relative)}"
+        names = [name for name in listed.files if name[0] != "." and only in (None, name)]
+        files = [self._find_file(folder, name, start, read_ns) for name in names]
+        entries: list[tuple[str, _Folder | ListedFile]] = [(file.item_id, file) for file in files if file is not None]
+        for name in listed.folders:
+            inner = self._enter(folder, name) if name[0] != "." and only in (None, name) else None
+            if inner is not None:
+                entries.append((f"{start}{quote_id(name)}/", inner))
+        entries.sort(key=lambda entry: entry[0])
+        return [entry for _, entry in entries]
+
+    def _read_rules(self, folder: _Folder, files: list[str]) -> _Folder:
+        """The folder with the rules of its own ignore files, and whether it has third-party code."""
+        not_code = folder.not_code
+        if folder.relative and not not_code:
+            not_code = find_third_party_reason(folder.path.rstrip("/"), files)
+        present = [name for name in CODE_IGNORE_FILES if name in files]
+        if not present and not_code == folder.not_code:
+            return folder
+        rules = {name: read_ignore_file(folder.path, folder.relative, name) for name in present}
+        own = [each for each in rules.values() if each is not None]
+        documents = rules.get(IGNORE_FILE)
+        return folder._replace(
+            not_code=not_code,
+            document_rules=folder.document_rules if documents is None else (*folder.document_rules, documents),
+            code_rules=(*folder.code_rules, *own),
+        )
+
+    def _enter(self, folder: _Folder, name: str) -> _Folder | None:
+        """A folder inside a folder; None: it is not entered."""
+        path, relative = f"{folder.path}{name}/", f"{folder.relative}{name}/"
+        if self._excluded and os.path.realpath(path) in self._excluded:
+            return None
+        is_document = folder.is_document and not is_ignored(folder.document_rules, relative)
+        not_code = folder.not_code
+        if not not_code:
+            not_code = IGNORED if name in CACHES or is_ignored(folder.code_rules, relative) else ""
+        if not is_document and not_code:
+            return None
+        return _Folder(path, relative, is_document, folder.document_rules, not_code, folder.code_rules)
+
+    def _find_file(self, folder: _Folder, name: str, start: str, read_ns: int) -> ListedFile | None:
+        """A file of a folder; None: it is neither a document nor source code."""
+        is_document, not_code = folder.is_document, folder.not_code
+        if folder.document_rules and is_document:
+            is_document = not is_ignored(folder.document_rules, f"{folder.relative}{name}")
+        if not not_code and (name in CACHES or is_ignored(folder.code_rules, f"{folder.relative}{name}")):
+            not_code = IGNORED
+        if not is_document and not_code:
+            return None
+        path, item_id = f"{folder.path}{name}", f"{start}{quote_id(name)}"
+        try:
+            info = os.lstat(path)
+        except OSError as error:
+            problem = f"the file cannot be read: {error.strerror or error}"
+            return ListedFile(item_id, path, None, is_document, not_code, problem)
+        if not stat.S_ISREG(info.st_mode):
+            found = inspect_file(path, item_id, self._root, read_ns)
+            return found._replace(is_document=is_document, not_code=not_code or found.not_code)
+        return ListedFile(item_id, path, FileStat.make(info, read_ns), is_document, not_code)
+
+
+def inspect_file(path: str, item_id: str, root: str, read_ns: int) -> ListedFile:
+    """Describe the file at a path. A symbolic link is followed only to a file within `root`, and is not source code."""
+    not_code = ""
+    try:
+        info = os.lstat(path)
+        if stat.S_ISLNK(info.st_mode):
+            not_code = LINK
+            if not _is_below(os.path.realpath(path), os.path.realpath(root)):
+                problem = "a symbolic link to a file outside of the source folder"
+                return ListedFile(item_id, path, None, not_code=not_code, problem=problem)
+            info = os.stat(path)
+    except OSError as error:
+        problem = f"the file cannot be read: {error.strerror or error}"
+        return ListedFile(item_id, path, None, not_code=not_code, problem=problem)
+    if not stat.S_ISREG(info.st_mode):
+        return ListedFile(item_id, path, None, not_code=not_code, problem="not a regular file")
+    return ListedFile(item_id, path, FileStat.make(info, read_ns), not_code=not_code)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
