@@ -44,7 +44,7 @@ class ListedFile(NamedTuple):
     """Whether it is a folder whose entries are not known: nothing below it counts as removed."""
 
 
-class _Folder(NamedTuple):
+class _RuledFolder(NamedTuple):
     path: str
     """With a slash at the end."""
     relative: str
@@ -78,8 +78,8 @@ class _Walker:
 
     def walk(self, below: tuple[str, ...]) -> Iterator[ListedFile]:
         """Yield the files below the root, or only those at or below a path from the root."""
-        start = _Folder(os.path.join(self._root, ""), "", True, (), "", ())
-        stack: list[tuple[_Folder | ListedFile, tuple[str, ...]]] = [(start, below)]
+        start = _RuledFolder(os.path.join(self._root, ""), "", True, (), "", ())
+        stack: list[tuple[_RuledFolder | ListedFile, tuple[str, ...]]] = [(start, below)]
         while stack:  # no recursion: folders may be nested deeper than Python's stack allows
             found, rest = stack.pop()
             if isinstance(found, ListedFile):
@@ -96,7 +96,7 @@ class _Walker:
                 place += 1
             stack.extend((entry, ()) for entry in reversed(entries[place:]))
 
-    def _list(self, folder: _Folder, only: str | None) -> "list[_Folder | ListedFile]":
+    def _list(self, folder: _RuledFolder, only: str | None) -> "list[_RuledFolder | ListedFile]":
         """The files and folders of a folder in the order of their ids; only the one of a name, if there is one."""
         try:
             listed = list_folder(folder.path)
@@ -109,7 +109,9 @@ class _Walker:
         start = f"{self._prefix}/{quote_id(folder.relative)}"
         names = [name for name in listed.files if name[0] != "." and only in (None, name)]
         files = [self._find_file(folder, name, start, read_ns) for name in names]
-        entries: list[tuple[str, _Folder | ListedFile]] = [(file.item_id, file) for file in files if file is not None]
+        entries: list[tuple[str, _RuledFolder | ListedFile]] = [
+            (file.item_id, file) for file in files if file is not None
+        ]
         for name in listed.folders:
             inner = self._enter(folder, name) if name[0] != "." and only in (None, name) else None
             if inner is not None:
@@ -117,7 +119,7 @@ class _Walker:
         entries.sort(key=lambda entry: entry[0])
         return [entry for _, entry in entries]
 
-    def _read_rules(self, folder: _Folder, files: list[str]) -> _Folder:
+    def _read_rules(self, folder: _RuledFolder, files: list[str]) -> _RuledFolder:
         """The folder with the rules of its own ignore files, and whether it has third-party code."""
         not_code = folder.not_code
         if folder.relative and not not_code:
@@ -134,7 +136,7 @@ class _Walker:
             code_rules=(*folder.code_rules, *own),
         )
 
-    def _enter(self, folder: _Folder, name: str) -> _Folder | None:
+    def _enter(self, folder: _RuledFolder, name: str) -> _RuledFolder | None:
         """A folder inside a folder; None: it is not entered."""
         path, relative = f"{folder.path}{name}/", f"{folder.relative}{name}/"
         if self._excluded and os.path.realpath(path) in self._excluded:
@@ -145,9 +147,9 @@ class _Walker:
             not_code = IGNORED if name in CACHES or is_ignored(folder.code_rules, relative) else ""
         if not is_document and not_code:
             return None
-        return _Folder(path, relative, is_document, folder.document_rules, not_code, folder.code_rules)
+        return _RuledFolder(path, relative, is_document, folder.document_rules, not_code, folder.code_rules)
 
-    def _find_file(self, folder: _Folder, name: str, start: str, read_ns: int) -> ListedFile | None:
+    def _find_file(self, folder: _RuledFolder, name: str, start: str, read_ns: int) -> ListedFile | None:
         """A file of a folder; None: it is neither a document nor source code."""
         is_document, not_code = folder.is_document, folder.not_code
         if folder.document_rules and is_document:
