@@ -25,7 +25,7 @@ from .languages import language_of
 
 SIZE_MAX = 5_000_000
 """Limit for a file in bytes. A larger one is data, not source code."""
-_TOO_LARGE = f"larger than {SIZE_MAX:,} bytes"
+TOO_LARGE = f"larger than {SIZE_MAX:,} bytes"
 HEAD_BYTES = 8192
 """How much of a file is read to tell its language and whether to skip it."""
 CODE_IGNORE_FILES = (".gitignore", IGNORE_FILE)
@@ -122,7 +122,7 @@ def _discover_remote(roots: Roots, name: str, is_known: Callable[[str, str], boo
             continue
         language = language_of(source.path, b"")
         skip = "" if language else "not fetched: its name says no programming language"
-        skip = skip or (_TOO_LARGE if source.size > SIZE_MAX else reason_to_skip(source.path, b""))
+        skip = skip or (TOO_LARGE if source.size > SIZE_MAX else reason_to_skip(source.path, b""))
         yield CodeFile(item_id, source.address, source.size, skip, language, problem, source)
 
 
@@ -144,5 +144,5 @@ def _inspect(path: str, item_id: str) -> CodeFile:
     except OSError as error:
         return CodeFile(name, path, 0, problem=f"the file cannot be read: {error.strerror or error}")
     language = language_of(path, head)
-    skip = _TOO_LARGE if status.st_size > SIZE_MAX else reason_to_skip(path, head)
+    skip = TOO_LARGE if status.st_size > SIZE_MAX else reason_to_skip(path, head)
     return CodeFile(name, path, status.st_size, skip, language)

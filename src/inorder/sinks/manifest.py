@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class ManifestSink:
     """Writes one JSON line per entry to a file, which no other program may write: see `open_manifest`.
 
-    `row` returns the fields of an entry. `head` has rows that are written first. `name` identifies the sink in the
+    `row` returns the fields of an entry, or None for an entry that has no row. `head` has rows that are written first. `name` identifies the sink in the
     journal. `lock` is released by `close`. With `appends`, the rows of earlier runs stay. The folder of `path` must
     exist. Raises `OperatorError` for a row that cannot be encoded as JSON.
 
@@ -58,7 +58,7 @@ class ManifestSink:
         self,
         filesystem: Filesystem,
         path: str,
-        row: Callable[[Entry], Fields],
+        row: Callable[[Entry], Fields | None],
         *,
         head: Sequence[Fields] = (),
         name: str = "manifest",
@@ -189,8 +189,9 @@ class ManifestSink:
         self._prefixes = None
 
     def encode_entry(self, entry: Entry) -> bytes:
-        """Encode the row of an entry."""
-        return _encode_row(self._row(entry), f"{self._path}: row of seq {entry.seq}")
+        """Encode the row of an entry; empty: it has none."""
+        fields = self._row(entry)
+        return b"" if fields is None else _encode_row(fields, f"{self._path}: row of seq {entry.seq}")
 
 
 def open_manifest(

@@ -1,0 +1,74 @@
+"""What a file is: a document, source code, or a file that is not read, with the reason.
+
+The rules for documents come first. A file that no reader knows is source code, unless it is binary, generated or too
+large. Only the first bytes are read.
+"""
+
+from typing import NamedTuple
+
+from inorder.code.discovery import HEAD_BYTES as CODE_HEAD_BYTES
+from inorder.code.discovery import SIZE_MAX, TOO_LARGE
+from inorder.code.generated import reason_to_skip
+from inorder.code.languages import language_of
+from inorder.documents.convert.kinds import find_kind, find_reason_not_read, settle_kind
+from inorder.documents.convert.settings import ConvertSettings
+from inorder.documents.inputs import BYTES_MAX
+from inorder.documents.readers.sniff import HEAD_BYTES as DOCUMENT_HEAD_BYTES
+
+VERSION = "1"
+"""To be raised whenever the same file gets another kind: then all files are looked at again."""
+HEAD_BYTES = max(DOCUMENT_HEAD_BYTES, CODE_HEAD_BYTES)
+"""How many bytes of a file are needed at most."""
+DOCUMENT, CODE = "document", "code"
+_NO_CODE_KINDS = ("image", "empty", "link", "special")
+"""Kinds of files that are certainly no source code: what keeps them from being documents is what users are told."""
+
+
+class FileKind(NamedTuple):
+    """What a file is."""
+
+    role: str
+    """`document`, `code`, or empty: it is not read."""
+    kind: str = ""
+    """The kind of a document, as its readers are called, or the language of source code; empty: none is known."""
+    reason: str = ""
+    """Why it is not read."""
+    problem: str = ""
+    """Why it cannot be read, although it should be: it is a failed file."""
+
+    def __str__(self) -> str:
+        return f"{self.role}:{self.kind}"
+
+    @classmethod
+    def parse(cls, text: str) -> "FileKind":
+        """Return what `str` was called with, without the reason and the problem."""
+        role, _, kind = text.partition(":")
+        return cls(role, kind)
+
+
+def classify_file(
+    path: str, head: bytes, size: int, settings: ConvertSettings, *, is_document: bool = True, not_code: str = ""
+) -> FileKind:
+    """Return what a file with these first bytes (`HEAD_BYTES` of them) is. `is_document`: the rules admit it as a
+    document. `not_code`: why the rules do not admit it as source code; empty: they do."""
+    kind = find_kind(path, head[:DOCUMENT_HEAD_BYTES], settings) if is_document else "unknown"
+    reason = find_reason_not_read(kind, settings)
+    if is_document and not reason:
+        if size > BYTES_MAX:
+            return FileKind(DOCUMENT, kind, problem=f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}")
+        return FileKind(DOCUMENT, kind)
+    if kind in _NO_CODE_KINDS or not_code:
+        return FileKind("", kind, reason if is_document else not_code)
+    skip = TOO_LARGE if size > SIZE_MAX else reason_to_skip(path, head[:CODE_HEAD_BYTES])
+    return FileKind("", kind, skip) if skip else FileKind(CODE, language_of(path, head[:CODE_HEAD_BYTES]) or "")
+
+
+def reconsider(known: FileKind, name: str, settings: ConvertSettings) -> FileKind | None:
+    """Return what a file is now that was classified before; None: it must be looked at again, because the settings
+    may have made it a document."""
+    if known.role == DOCUMENT:
+        kind = settle_kind(name, known.kind, settings)
+        return known if kind == known.kind and not find_reason_not_read(kind, settings) else None
+    if known.role == CODE:
+        return known if settings.reader == "native" else None
+    return known if find_reason_not_read(settle_kind(name, known.kind, settings), settings) else None

@@ -1,0 +1,140 @@
+"""What a run did, counted in files, with the words that every surface uses.
+
+Every file of the sources of a run is in exactly one class: *failed*, *not read*, a *copy*, *new*, *changed* or
+*unchanged*. A file that is unchanged and failed before is failed. Files that are gone are *removed*, and no longer files of
+the sources.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+FileClass = Literal["new", "changed", "unchanged", "copy", "failed", "not read", "removed"]
+CLASSES: tuple[FileClass, ...] = ("new", "changed", "unchanged", "copy", "failed", "not read", "removed")
+_PLURALS = {"copy": "copies"}
+_TYPES_SHOWN = 5
+
+
+class StepTotals(msgspec.Struct, kw_only=True):
+    """What one step did in a run."""
+
+    files: int = 0
+    """Files that it has made a result of."""
+    failed: int = 0
+    duration_s: float = 0.0
+    """The time of the step alone, summed up over all files. Volatile."""
+
+
+class FileCounts(msgspec.Struct, kw_only=True):
+    """How many files are in each class."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    copies: int = 0
+    failed: int = 0
+    not_read: int = 0
+    removed: int = 0
+
+    @property
+    def files(self) -> int:
+        """All files of the sources."""
+        return self.new + self.changed + self.unchanged + self.copies + self.failed + self.not_read
+
+    def add(self, file_class: FileClass, count: int = 1) -> None:
+        """Count files of a class."""
+        name = _PLURALS.get(file_class, file_class).replace(" ", "_")
+        setattr(self, name, getattr(self, name) + count)
+
+
+class RunOutcome(msgspec.Struct, kw_only=True):
+    """The outcome of a run of the pipeline."""
+
+    counts: FileCounts = msgspec.field(default_factory=FileCounts)
+    not_read: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """By reason, and by the type of the files: how many are not read."""
+    pages_without_text: int = 0
+    files_without_text: int = 0
+    """Files of which some page has no text."""
+    documents: int = 0
+    """Documents that can be searched."""
+    source_files: int = 0
+    """Source files that can be searched."""
+    steps: dict[str, StepTotals] = msgspec.field(default_factory=dict)
+    generation: int = 0
+    wall_s: float = 0.0
+    run_id: str = ""
+    stop_kind: str | None = None
+    """`cancelled`, `error budget` or `infrastructure`; None: it ran to its end."""
+    cancel_reason: str | None = None
+    stop_signal: int | None = None
+    adopted: int = 0
+    """Files whose results an interrupted run had computed."""
+    notes: list[str] = msgspec.field(default_factory=list)
+    """What the user should know besides: a source that was recognised at another place."""
+    warnings: list[str] = msgspec.field(default_factory=list)
+
+    def count_not_read(self, reason: str, file_type: str, count: int = 1) -> None:
+        """Count files that are not read."""
+        self.counts.add("not read", count)
+        by_type = self.not_read.setdefault(reason, {})
+        by_type[file_type] = by_type.get(file_type, 0) + count
+
+    def count_pages(self, without_text: int) -> None:
+        """Count the pages without text of a file."""
+        self.pages_without_text += without_text
+        self.files_without_text += bool(without_text)
+
+    def get_step(self, step: str) -> StepTotals:
+        """Return the totals of a step, to be added to."""
+        return self.steps.setdefault(step, StepTotals())
+
+
+def name_type(item_id: str) -> str:
+    """Return the type of a file as users know it: its extension, or its name if it has none."""
+    name = item_id.rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    return f".{extension.lower()}" if dot and stem and len(extension) <= 10 else name[:20]
+
+
+def describe_counts(counts: FileCounts) -> str:
+    """Return the counts as one line, without those that are 0."""
+    parts = [
+        (counts.new, "new"),
+        (counts.changed, "changed"),
+        (counts.unchanged, "unchanged"),
+        (counts.copies, "copies" if counts.copies != 1 else "copy"),
+        (counts.failed, "failed"),
+        (counts.not_read, "not read"),
+    ]
+    shown = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    line = f"{counts.files:,} file{'' if counts.files == 1 else 's'}{f': {shown}' if shown else ''}"
+    return f"{line}; {counts.removed:,} removed" if counts.removed else line
+
+
+def describe_not_read(not_read: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return a line for each reason, with the types of the files, the most frequent first."""
+    lines = []
+    for reason, types in sorted(not_read.items(), key=lambda each: (-sum(each[1].values()), each[0])):
+        common = Counter(types).most_common(_TYPES_SHOWN)
+        shown = ", ".join(f"{count:,} {name}" for name, count in sorted(common, key=lambda each: (-each[1], each[0])))
+        rest = sum(types.values()) - sum(count for _, count in common)
+        lines.append(f"{shown}{f', {rest:,} others' if rest else ''} ({reason})")
+    return lines
+
+
+def format_outcome(outcome: RunOutcome) -> list[str]:
+    """Return what a person is told at the end of a run, in lines."""
+    lines = [f"{describe_counts(outcome.counts)}   in {outcome.wall_s:.1f} s"]
+    lines.append(f"searchable: {outcome.documents:,} documents, {outcome.source_files:,} source files")
+    found = describe_not_read(outcome.not_read)
+    if outcome.pages_without_text:
+        pages = "page" if outcome.pages_without_text == 1 else "pages"
+        files = "file" if outcome.files_without_text == 1 else "files"
+        found.append(
+            f"{outcome.pages_without_text:,} {pages} without text in {outcome.files_without_text:,} {files} (add --ocr)"
+        )
+    lines += [f"not read: {line}" for line in found]
+    return lines

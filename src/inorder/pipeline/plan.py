@@ -1,0 +1,188 @@
+"""The plan of a run: an item for each file with a step to run, in the order of ids.
+
+The sources are compared with the library first (`comparison`). Then each file with something to do is looked at: what it
+is, whether it is a copy of another, and which steps are due. A file that has no step to run is no item: what is to be
+known of it (that it is not read, that it is a copy, that it is gone) goes to the library as a *fact*, with the next
+commit. So the plan has only work, and shrinks as the run commits.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from inorder.documents.cost import estimate_code_chunks, estimate_pages
+from inorder.files.heads import read_head
+from inorder.library.reader import KnownFile, LibraryReader
+from inorder.library.rows import FileFacts, FileResult
+from inorder.runtime.identity import hash_strings, new_run_id
+from inorder.stage.contracts import WorkItem
+
+from .classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file, reconsider
+from .comparison import Change, Comparison
+from .copies import CopyFinder, make_facts
+from .due import find_due, make_due_steps
+from .outcome import RunOutcome, name_type
+from .source_names import SourcePart
+from .steps import PipelineSettings, StepTable
+from .visit import FILE, VisitOrder, encode_order
+from .walk import walk_part
+
+_RESULT_BYTES, _RESULT_FACTOR = 2000, 3
+"""About the size of the results of a file: a fixed part, and this many times its size."""
+
+
+class FilePlan:
+    """What there is to do for some parts of sources."""
+
+    def __init__(
+        self,
+        settings: PipelineSettings,
+        parts: Sequence[SourcePart],
+        library: LibraryReader | None,
+        outcome: RunOutcome,
+        *,
+        data: str,
+        retries: bool = False,
+        force: bool = False,
+    ) -> None:
+        """`library` is None if there is none yet. `retries`: failed steps are due. `force`: all steps are due."""
+        self._settings = settings
+        self._table = StepTable(settings)
+        self._parts = parts
+        self._library = library
+        self._data = data
+        self._retries = retries
+        self._force = force
+        self.outcome = outcome
+        self._comparison = Comparison(settings, self._table, outcome, retries=retries, force=force)
+        self.kinds: set[FileKind] = set()
+        """The kinds of files that items were made of."""
+
+    @property
+    def count(self) -> int:
+        """How many files have something to do."""
+        return self._comparison.changes.count
+
+    @property
+    def touched(self) -> list[tuple[KnownFile, bytes]]:
+        """Files whose content is the same, with another signature."""
+        return self._comparison.touched
+
+    def compare(self) -> None:
+        """Walk all parts, and compare them with the library. Raises OperatorError if one of them is not there."""
+        for part in sorted(self._parts, key=lambda part: part.prefix):
+            known = iter(()) if self._library is None else self._library.list_files(part.prefix)
+            self._comparison.compare(walk_part(part, (self._data,)), known)
+
+    def close(self) -> None:
+        """Forget what was found."""
+        self._comparison.changes.close()
+
+    def make_items(self, add_fact: Callable[[FileResult], None]) -> Iterator[WorkItem]:
+        """Yield the items. What is to be known of files that are no items is passed to `add_fact`."""
+        comparison = self._comparison
+        hashes_all = self._has_other_sources
+        with CopyFinder(self._library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
+            for change in comparison.changes:
+                item = None if change.is_removed else self._make_item(change, copies, add_fact)
+                if item is not None:
+                    yield item
+            for known, also in copies.list_promoted():
+                item = self._promote(known, also)
+                if item is not None:
+                    yield item
+            for item_id in copies.list_removed():
+                add_fact(FileResult(FileFacts(item_id), is_removed=True))
+
+    @property
+    def _has_other_sources(self) -> bool:
+        """Whether the library has files of other sources, or of other parts of these."""
+        if self._library is None:
+            return False
+        walked = {part.name for part in self._parts if not part.below}
+        return any(source.name not in walked for source in self._library.list_sources())
+
+    def _promote(self, known: KnownFile, also: list[FileResult]) -> WorkItem | None:
+        """Make a file a document that was a copy of one."""
+        kind = FileKind.parse(known.kind)
+        self.kinds.add(kind)
+        facts = make_facts(known)
+        change = Change(known.item_id, known.path, known.size, known.signature, is_known=True)
+        return self._make_work(change, known, kind, facts, b"", also)
+
+    def _make_item(
+        self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]
+    ) -> WorkItem | None:
+        known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
+        head, kind = self._look_at(change, known)
+        facts = FileFacts(change.item_id, str(kind), change.path, change.signature, b"", change.size)
+        if not kind.role:
+            self.outcome.count_not_read(kind.reason, name_type(change.item_id))
+            add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
+            return None
+        also: list[FileResult] = []
+        if kind.role == DOCUMENT and not kind.problem:
+            found = copies.find(change, str(kind), head)
+            if found.copy_of:
+                self.outcome.counts.add("copy")
+                add_fact(FileResult(msgspec.structs.replace(facts, copy_of=found.copy_of, sha256=found.sha256)))
+                return None
+            also = found.also
+        self.kinds.add(kind)
+        return self._make_work(change, known, kind, facts, head, also)
+
+    def _look_at(self, change: Change, known: KnownFile | None) -> tuple[bytes, FileKind]:
+        """The first bytes of a file, and what it is."""
+        if known is not None and not change.has_new_content:
+            kind = reconsider(FileKind.parse(known.kind), change.path, self._settings.convert)
+            if kind is not None:
+                return b"", kind
+        if change.problem:
+            return b"", FileKind(DOCUMENT, "", problem=change.problem)
+        try:
+            head = read_head(change.path, HEAD_BYTES)
+        except OSError as error:
+            return b"", FileKind(DOCUMENT, "", problem=f"the file cannot be read: {error.strerror or error}")
+        rules = {"is_document": change.is_document, "not_code": change.not_code}
+        return head, classify_file(change.path, head, change.size, self._settings.convert, **rules)  # type: ignore[arg-type]
+
+    def _make_work(
+        self,
+        change: Change,
+        known: KnownFile | None,
+        kind: FileKind,
+        facts: FileFacts,
+        head: bytes,
+        also: list[FileResult],
+    ) -> WorkItem | None:
+        is_same = known is not None and not change.has_new_content
+        if known is not None and is_same:
+            facts = msgspec.structs.replace(facts, sha256=known.sha256, signature=known.signature)
+        due = find_due(
+            self._table,
+            kind,
+            known,
+            has_new_content=not is_same,
+            retries=self._retries,
+            force=self._force,
+        )
+        if not due:
+            return None
+        steps = make_due_steps(due)
+        names = {step.name for step in steps}
+        outputs = {} if known is None else known.list_outputs(names)
+        is_held = is_same and any(each.reason == "settings" for each in due)
+        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, known is not None, also)
+        content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
+        is_code = kind.role == CODE
+        return WorkItem(
+            item_id=change.item_id,
+            inputs={} if kind.problem else {FILE: change.path},
+            identity=hash_strings(change.item_id, content, *(f"{step.name}={step.settings}" for step in steps)),
+            cost_hint=estimate_code_chunks(change.size) if is_code else estimate_pages(kind.kind, head, change.size),
+            size_hint=_RESULT_BYTES + _RESULT_FACTOR * change.size,
+            meta={"order": encode_order(order)},
+            batch_key=kind.kind,
+        )
+
+

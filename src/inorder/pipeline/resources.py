@@ -1,0 +1,76 @@
+"""What a worker opens once and uses for many files."""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from inorder.documents.chunk.tokens import load_counter
+from inorder.documents.convert.resources import Resources
+from inorder.documents.readers.passwords import read_passwords
+from inorder.errors import IntegrityError, OperatorError
+from inorder.runtime.identity import hash_strings
+from inorder.stage.contracts import StageError
+
+from .steps import PipelineSettings
+
+if TYPE_CHECKING:
+    from inorder.library.reader import LibraryReader
+
+
+class VisitResources:
+    """The resources of one worker process. Everything is opened with the first file that needs it."""
+
+    def __init__(self, settings: PipelineSettings, data: str, staging: str) -> None:
+        self._settings = settings
+        self._data = data
+        self._staging = staging
+        self._providers: dict[str, Any] = {}
+        self._library: LibraryReader | None = None
+
+    @cached_property
+    def convert(self) -> Resources:
+        """What the readers of documents need."""
+        return Resources(read_passwords(self._settings.password_file))
+
+    @cached_property
+    def count_tokens(self) -> Callable[[str], int]:
+        """The counter of tokens that chunks are measured with."""
+        return load_counter(self._settings.chunk.tokenizer)
+
+    def open_provider(self, family: str) -> tuple[Any, str]:
+        """Return the provider of a family of vectors, and how it was opened. Raises StageError if it cannot be."""
+        from inorder.documents.embed.providers.registry import open_dense, open_sparse
+
+        spec = self._settings.families[family]
+        if family not in self._providers:
+            try:
+                self._providers[family] = open_dense(spec) if family == "dense" else open_sparse(spec)
+            except OperatorError as error:
+                raise StageError(f"cannot open the {family} provider: {error}", category="config") from None
+        return self._providers[family], spec
+
+    def parse_marker(self, item_id: str) -> str:
+        """Return the path of the mark that is set while a file is parsed."""
+        return f"{self._staging}/parsing-{hash_strings(item_id)}"
+
+    def read_result(self, item_id: str, step: str, output: bytes) -> tuple[bytes, Sequence[str]]:
+        """Return the content and the texts of a committed result. Raises StageError if it is not the expected one."""
+        from inorder.library.reader import LibraryReader
+
+        if self._library is None:
+            self._library = LibraryReader(os.fspath(self._data))
+        try:
+            found = self._library.read_committed(item_id, step)
+        except IntegrityError as error:
+            raise StageError(f"the result of {step} is damaged: {error}; run with --force", category="io") from None
+        if found is None or found.output != output:
+            raise StageError(f"the result of {step} changed while it was read", category="io", retryable=True)
+        return found.content, found.texts
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._library is not None:
+            self._library.close()
+        for provider in self._providers.values():
+            provider.close()

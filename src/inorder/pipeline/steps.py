@@ -1,0 +1,117 @@
+"""The steps of the pipeline: which there are, what each reads, and what its results depend on.
+
+    bytes ─ doctags ─▶ document ─ chunk ─▶ chunks ─┬─ index ─▶ rows of the index
+    source code ───────────────────────────────────┤
+                                                   └─ embed ─▶ vectors, one step per family
+
+A step is due if it has no result, if its settings are others than those of its result, or if what it reads has changed.
+Source code has one step: the rows of the index are made of the file itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from inorder.documents.chunk.settings import VERSION as CHUNK_VERSION
+from inorder.documents.chunk.settings import ChunkSettings
+from inorder.documents.chunk.settings import settings_of as chunk_settings_of
+from inorder.documents.convert.settings import VERSION as CONVERT_VERSION
+from inorder.documents.convert.settings import ConvertSettings
+from inorder.documents.convert.settings import settings_of as convert_settings_of
+from inorder.documents.embed.providers.registry import identity
+from inorder.errors import require
+from inorder.index.lexical.schema import ANALYSIS_VERSION
+from inorder.runtime.identity import hash_settings
+
+from .classify import CODE, DOCUMENT, FileKind
+
+DOCTAGS, CHUNK, INDEX = "doctags", "chunk", "index"
+EMBED = "embed"
+FAMILIES = ("dense", "sparse")
+INDEX_VERSION = "3"
+"""To be raised whenever the same chunks or the same source code give other rows."""
+EMBED_VERSION = "1"
+NONE = "none"
+
+
+class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that results depend on, and what workers need to make them."""
+
+    convert: ConvertSettings = ConvertSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    dense: str = "static"
+    """The provider of dense vectors; `none`: there are none."""
+    sparse: str = NONE
+    password_file: str = NONE
+    """The absolute path of a file with passwords; `none`: there are none."""
+    commands: tuple[str, ...] = (DOCTAGS, CHUNK, INDEX, EMBED)
+    """Which steps run."""
+    timeouts_s: dict[str, float] = {}
+    """The time limit of each step in seconds; one that is not there has the limit of the run."""
+
+    @property
+    def families(self) -> dict[str, str]:
+        """The families of vectors, and the provider of each."""
+        specs = {"dense": self.dense, "sparse": self.sparse}
+        return {family: spec for family, spec in specs.items() if spec != NONE}
+
+
+class Step(NamedTuple):
+    """A step that a file of some kind goes through."""
+
+    name: str
+    reads: str
+    """The step whose result it reads; empty: it reads the file."""
+    settings: str
+    """The hash of its settings."""
+
+
+class StepTable:
+    """The steps for each kind of file, with the settings that hold."""
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        self._settings = settings
+        self.list_steps = cache(self._list_steps)
+        """The steps that a file of a kind goes through, in order."""
+
+    def _list_steps(self, kind: FileKind) -> Sequence[Step]:
+        return tuple(
+            Step(name, reads, hash_settings(name, version, parts))
+            for name, reads, version, parts in self._describe(kind)
+        )
+
+    def describe_settings(self, kind: FileKind) -> Mapping[str, tuple[str, Mapping[str, str]]]:
+        """The hash of the settings of each step, and the settings by part."""
+        return {
+            name: (hash_settings(name, version, parts), {**parts, "version": str(version)})
+            for name, _, version, parts in self._describe(kind)
+        }
+
+    def _describe(self, kind: FileKind) -> list[tuple[str, str, int | str, Mapping[str, str]]]:
+        settings = self._settings
+        if kind.role == CODE:
+            from inorder.code.grammars import grammar_version  # which documents do not need
+
+            parts = {"analysis": str(ANALYSIS_VERSION), "grammar": grammar_version(kind.kind)}
+            return [(INDEX, "", INDEX_VERSION, parts)]
+        require(kind.role == DOCUMENT, f"a file of kind {str(kind)!r} goes through no step")
+        return [
+            (DOCTAGS, "", CONVERT_VERSION, convert_settings_of(settings.convert, kind.kind)),
+            (CHUNK, DOCTAGS, CHUNK_VERSION, self._chunk_parts),
+            (INDEX, CHUNK, INDEX_VERSION, {"analysis": str(ANALYSIS_VERSION)}),
+            *(
+                (f"{EMBED}:{family}", CHUNK, EMBED_VERSION, {"provider": identity(spec)})
+                for family, spec in settings.families.items()
+            ),
+        ]
+
+    @cached_property
+    def _chunk_parts(self) -> Mapping[str, str]:
+        return chunk_settings_of(self._settings.chunk)
+
+    def is_enabled(self, step: str) -> bool:
+        """Whether this run has a step."""
+        return step.partition(":")[0] in self._settings.commands
+

@@ -1,0 +1,137 @@
+"""How the values between steps are stored: chunks and vectors. A document is stored as `convert` returns it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from inorder.documents.chunk.chunks import Chunk, format_chunk_id, pack_chunk_id
+from inorder.library.rows import DenseVectors, StepResult, make_dense_result, make_step_result
+from inorder.library.totals import NORM_SCALE, FamilySummary
+
+SPARSE_STEP = "embed:sparse"
+
+
+class _ChunkRow(msgspec.Struct, array_like=True, gc=False):
+    """A chunk without its text."""
+
+    id: bytes
+    tokens: int
+    start: int
+    end: int
+    section_path: list[str]
+    pages: list[int]
+    refs: list[str]
+
+
+class SparseVectors(msgspec.Struct, array_like=True):
+    """The sparse vectors of the chunks of a file, in their order."""
+
+    provider: str
+    vocabulary: int
+    counts: list[int]
+    """The number of terms of each."""
+    indices: bytes
+    """32-bit integers in little-endian order."""
+    weights: bytes
+    """32-bit floats in little-endian order."""
+
+
+_PACK = msgspec.msgpack.Encoder()
+_UNPACK = msgspec.msgpack.Decoder(list[_ChunkRow])
+
+
+def pack_chunk_rows(chunks: Sequence[Chunk]) -> tuple[bytes, list[str]]:
+    """Return chunks without their texts, and the texts."""
+    rows = [
+        _ChunkRow(
+            pack_chunk_id(each.chunk_id), each.tokens, each.start, each.end, each.section_path, each.pages, each.refs
+        )
+        for each in chunks
+    ]
+    return _PACK.encode(rows), [each.text for each in chunks]
+
+
+def unpack_chunk_rows(doc_id: str, rows: bytes, texts: Sequence[str]) -> list[Chunk]:
+    """Return the chunks of a document. The inverse of `pack_chunk_rows`."""
+    return [
+        Chunk(
+            chunk_id=format_chunk_id(row.id),
+            doc_id=doc_id,
+            number=number,
+            text=text,
+            tokens=row.tokens,
+            start=row.start,
+            end=row.end,
+            section_path=row.section_path,
+            pages=row.pages,
+            refs=row.refs,
+        )
+        for number, (row, text) in enumerate(zip(_UNPACK.decode(rows), texts, strict=True))
+    ]
+
+
+def pack_dense(settings: str, input_hash: bytes, vectors: Any, provider: Any, spec: str) -> StepResult:
+    """Return the dense vectors of a file as the library stores them."""
+    import numpy as np
+
+    from inorder.documents.embed.providers.base import measure_rows
+    from inorder.documents.embed.totals import summarize_norms
+
+    norms = measure_rows(vectors).tolist()
+    content = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
+    return make_dense_result(
+        settings,
+        input_hash,
+        DenseVectors(provider.name, spec, vectors.shape[1], content),
+        summary=FamilySummary(len(norms), vectors.shape[1], provider.name, _count_norms(norms)),
+        extras={
+            "vectors": len(norms),
+            "dimensions": provider.dimensions,
+            "provider": provider.name,
+            "norms": summarize_norms(norms),
+        },
+    )
+
+
+def pack_sparse(settings: str, input_hash: bytes, vectors: Any, provider: Any, spec: str) -> StepResult:
+    """Return the sparse vectors of a file as the library stores them."""
+    import math
+
+    import numpy as np
+
+    from inorder.documents.embed.totals import summarize_norms
+
+    counts = [len(indices) for indices, _ in vectors]
+    norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
+    stored = SparseVectors(
+        provider.name,
+        provider.vocabulary_size,
+        counts,
+        b"".join(np.asarray(indices, "<i4").tobytes() for indices, _ in vectors),
+        b"".join(np.asarray(weights, "<f4").tobytes() for _, weights in vectors),
+    )
+    terms: dict[int, int] = {}
+    for count in counts:
+        terms[count] = terms.get(count, 0) + 1
+    return make_step_result(
+        SPARSE_STEP,
+        settings,
+        input_hash,
+        _PACK.encode(stored),
+        summary=FamilySummary(len(counts), 0, provider.name, _count_norms(norms), terms),
+        extras={
+            "vectors": len(counts),
+            "provider": provider.name,
+            "avg_nnz": round(sum(counts) / max(1, len(counts)), 3),
+            "norms": summarize_norms(norms),
+        },
+    )
+
+
+def _count_norms(norms: Sequence[float]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for norm in norms:
+        key = round(norm * NORM_SCALE)
+        counts[key] = counts.get(key, 0) + 1
+    return counts

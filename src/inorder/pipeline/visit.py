@@ -1,0 +1,296 @@
+"""One worker, one file: from the first step that is due to the last, with values in memory.
+
+A visit reads the file once. Each step gets what the step before it has made; if that one is not due, its result is read
+from the library. A step whose input turns out to be what its present result was made of does not run.
+
+A step that raises ends the visit. What the steps before it have made is handed over first, so that it is committed with
+the failure. Results that took more than a second together are handed over before the next step begins: then a step that
+hangs or crashes does not cost them, and the next attempt goes on after them.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inorder.documents.inputs import read_content_of
+from inorder.errors import ReadError
+from inorder.library.rows import (
+    FileFacts,
+    FileResult,
+    SearchRows,
+    StepResult,
+    decode_result,
+    encode_result,
+    hash_content,
+    make_step_result,
+    pack_rows,
+    read_step_content,
+    read_step_texts,
+)
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import StageError, WorkItem
+from inorder.stage.file_stat import FileStat
+from inorder.stage.store.inputs import AddressedInput
+
+from .classify import CODE, FileKind
+from .signatures import pack_signature
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
+from .values import pack_chunk_rows, pack_dense, pack_sparse, unpack_chunk_rows
+
+if TYPE_CHECKING:
+    from inorder.documents.chunk.chunks import Chunk
+    from inorder.documents.convert.stored import StoredDocument
+
+    from .resources import VisitResources
+
+HANDED_OVER_S = 1.0
+"""Results that took longer than this together are handed over before the next step begins."""
+FILE, RESOURCES = "file", "resources"
+"""The name of the input of an item, and of the resources of a worker."""
+
+
+class DueStep(msgspec.Struct, array_like=True, frozen=True):
+    """A step that a visit may have to run."""
+
+    name: str
+    reads: str
+    """The step whose result it reads; empty: it reads the file."""
+    settings: str
+    made_of: bytes = b""
+    """The hash of the input of its present result, if that has the same settings: then the step runs only if its input
+    is another one. Empty: it runs."""
+    output: bytes = b""
+    """The hash of its present result, if `made_of` is set."""
+
+
+class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
+    """What is to be done with a file, as the plan says it."""
+
+    facts: FileFacts
+    steps: list[DueStep]
+    outputs: dict[str, bytes] = {}
+    """The hashes of the results of steps that are not due."""
+    problem: str = ""
+    """Why the file cannot be read; empty if no reason is known."""
+    is_held: bool = False
+    is_known: bool = False
+    """Whether the library knew the file before."""
+    also: list[FileResult] = []
+    """What happens to other files in the same transaction: a file that this one was renamed from, or its copies."""
+
+
+_ORDERS = msgspec.msgpack.Decoder(VisitOrder)
+encode_order = msgspec.msgpack.Encoder().encode
+
+
+def decode_order(item: WorkItem) -> VisitOrder:
+    """Return what the plan says of an item."""
+    return _ORDERS.decode(item.meta["order"])
+
+
+def visit(settings: PipelineSettings, item: WorkItem, context: StageContext) -> dict[str, Any]:
+    """Take one file through its steps. The worker of the pipeline."""
+    running = _Visit(settings, item, context)
+    running.run()
+    context.deliver(encode_result(running.result))
+    return {}
+
+
+class _Visit:
+    """A file on its way through the steps."""
+
+    def __init__(self, settings: PipelineSettings, item: WorkItem, context: StageContext) -> None:
+        self._settings = settings
+        self._item = item
+        self._context = context
+        self._order = decode_order(item)
+        self._resources: VisitResources = context.resources[RESOURCES]
+        self._kind = FileKind.parse(self._order.facts.kind)
+        self.result = FileResult(self._order.facts, is_held=self._order.is_held)
+        self._outputs: dict[str, bytes] = dict(self._order.outputs)
+        """The hashes of the present results of steps."""
+        self._adopted: set[str] = set()
+        """Steps that an earlier attempt has run."""
+        self._unsaved_s = 0.0
+        self._document: StoredDocument | None = None
+        self._chunks: list[Chunk] | None = None
+        if isinstance(context.partial, bytes):
+            self._adopt(decode_result(context.partial))
+
+    def _adopt(self, partial: FileResult) -> None:
+        """Go on after what an earlier attempt has handed over, if it was made of the same file in the same way."""
+        settings = {step.name: step.settings for step in self._order.steps}
+        is_same = partial.file.sha256 == hashlib.sha256(self._content).digest()
+        if is_same and all(settings.get(step.step) == step.settings for step in partial.steps):
+            self.result.steps, self.result.rows = partial.steps, partial.rows
+            self._outputs.update({step.step: step.output for step in partial.steps})
+            self._adopted = {step.step for step in partial.steps}
+
+    def run(self) -> None:
+        """Run the steps that are due."""
+        if self._order.problem:
+            self._context.begin_step(self._order.steps[0].name)
+            raise StageError(self._order.problem, category="input")
+        if any(not step.reads for step in self._order.steps):
+            self._describe_file()
+        for step in self._order.steps:
+            if step.name in self._adopted:
+                continue
+            input_hash = self._find_input_hash(step)
+            if step.made_of and step.made_of == input_hash:
+                self._outputs[step.name] = step.output
+                continue
+            if self._unsaved_s > HANDED_OVER_S:
+                self._hand_over()
+            self._context.begin_step(step.name, self._settings.timeouts_s.get(step.name))
+            began_s = time.perf_counter()
+            try:
+                made = self._run_step(step, input_hash)
+            except Exception as error:
+                self._hand_over()
+                if isinstance(error, ReadError):
+                    raise StageError(str(error), category="input") from None
+                raise
+            made.duration_ms = round((time.perf_counter() - began_s) * 1000, 3)
+            self._unsaved_s += made.duration_ms / 1000
+            self.result.steps.append(made)
+            self._outputs[step.name] = made.output
+
+    def _hand_over(self) -> None:
+        if self.result.steps:
+            self._context.hand_over(encode_result(self.result))
+            self._unsaved_s = 0.0
+
+    # ---- Inputs
+
+    @cached_property
+    def _content(self) -> bytes:
+        """The bytes of the file."""
+        return read_content_of(self._item.inputs[FILE])
+
+    def _describe_file(self) -> None:
+        """Note what was read: it may be newer than what the plan has seen."""
+        source = self._item.inputs[FILE]
+        facts = self._order.facts
+        if isinstance(source, AddressedInput):
+            digest = hashlib.sha256(self._content).digest()
+            self.result.file = msgspec.structs.replace(facts, sha256=digest, size=len(self._content))
+            return
+        stat = FileStat.read(os.fspath(source))
+        content = self._content
+        digest = hashlib.sha256(content).digest()
+        self.result.file = msgspec.structs.replace(
+            facts, sha256=digest, size=len(content), signature=pack_signature(stat)
+        )
+
+    def _find_input_hash(self, step: DueStep) -> bytes:
+        """The hash of what a step reads."""
+        if not step.reads:
+            return self.result.file.sha256[: len(hash_content(b""))]
+        return self._outputs[step.reads]
+
+    def _get_document(self) -> "StoredDocument":
+        if self._document is None:
+            from inorder.documents.convert.stored import unpack_document
+
+            self._document = unpack_document(self._read_result(DOCTAGS)[0])
+        return self._document
+
+    def _get_chunks(self) -> "list[Chunk]":
+        if self._chunks is None:
+            self._chunks = unpack_chunk_rows(self._item.item_id, *self._read_result(CHUNK))
+        return self._chunks
+
+    def _read_result(self, step: str) -> tuple[bytes, Sequence[str]]:
+        """The content and the texts of a result: of this visit, handed over by an earlier one, or of the library."""
+        for made in self.result.steps:
+            if made.step == step:
+                return read_step_content(made), read_step_texts(made)
+        return self._resources.read_result(self._item.item_id, step, self._outputs[step])
+
+    # ---- Steps
+
+    def _run_step(self, step: DueStep, input_hash: bytes) -> StepResult:
+        if step.name == INDEX:
+            return self._index(step, input_hash)
+        if step.name == DOCTAGS:
+            return self._convert(step, input_hash)
+        if step.name == CHUNK:
+            return self._chunk(step, input_hash)
+        return self._embed(step, input_hash, step.name.removeprefix(f"{EMBED}:"))
+
+    def _convert(self, step: DueStep, input_hash: bytes) -> StepResult:
+        from inorder.documents.convert.step import convert
+
+        context = self._context
+        made = convert(
+            self._content,
+            self._item.item_id,
+            self._kind.kind,
+            self._settings.convert,
+            self._resources.convert,
+            lambda number, last: context.progress(number, last, "page"),
+        )
+        self._document = made.document
+        self._warn(made.warnings)
+        context.measure(pages=made.extras["pages"])
+        return make_step_result(step.name, step.settings, input_hash, made.content, extras=made.extras)
+
+    def _chunk(self, step: DueStep, input_hash: bytes) -> StepResult:
+        from inorder.documents.chunk.step import NO_TEXT, chunk, summarize
+
+        document = self._get_document()
+        chunks = chunk(self._item.item_id, document, self._settings.chunk, self._resources.count_tokens)
+        self._chunks = chunks
+        if not chunks:
+            self._warn([NO_TEXT])
+        self._context.measure(chunks=len(chunks), tokens=sum(each.tokens for each in chunks))
+        rows, texts = pack_chunk_rows(chunks)
+        return make_step_result(step.name, step.settings, input_hash, rows, texts=texts, extras=summarize(chunks))
+
+    def _index(self, step: DueStep, input_hash: bytes) -> StepResult:
+        if self._kind.role == CODE:
+            rows, counts = self._make_code_rows()
+        else:
+            from inorder.index.step import make_document_rows
+
+            made = make_document_rows(self._item.item_id, self._get_chunks())
+            rows, counts = pack_rows(made), {"language": made.language, "chunks": len(made.chunks)}
+        self.result.rows = rows
+        return StepResult(step.name, step.settings, input_hash, bytes.fromhex(rows.digest), extras=counts)
+
+    def _make_code_rows(self) -> tuple[SearchRows, dict[str, Any]]:
+        from inorder.index.step import make_code_rows
+
+        item_id, path = self._item.item_id, self._order.facts.path
+        rows, calls = make_code_rows(item_id, path, self._content, self._resources.parse_marker(item_id))
+        self._warn([rows.note] if rows.note else [])
+        self._context.measure(lines=rows.lines, chunks=len(rows.chunks))
+        counts = {
+            "language": rows.language,
+            "lines": rows.lines,
+            "chunks": len(rows.chunks),
+            "symbols": len(rows.symbols),
+            "calls": calls.count,
+        }
+        return pack_rows(rows, calls), counts
+
+    def _embed(self, step: DueStep, input_hash: bytes, family: str) -> StepResult:
+        from inorder.documents.embed.step import embed
+
+        provider, spec = self._resources.open_provider(family)
+        chunks = self._get_chunks()
+        self._context.progress(0, len(chunks), "vector")
+        vectors = embed([each.text for each in chunks], provider, family)
+        pack: Callable[..., StepResult] = pack_dense if family == "dense" else pack_sparse
+        return pack(step.settings, input_hash, vectors, provider, spec)
+
+    def _warn(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            self._context.warn(warning)
+
