@@ -11,7 +11,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version"}
 BELOW_JOBS = BELOW_STAGE | {"stage", "files"}
-LIBRARY = BELOW_JOBS | {"sources", "documents", "code", "index", "dataset", "report", "targets", "watch"}
+LIBRARY = BELOW_JOBS | {"sources", "documents", "code", "index", "library", "dataset", "report", "targets", "watch"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
@@ -30,7 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "documents": BELOW_JOBS | {"sources"},
     "code": BELOW_JOBS | {"sources"},
     "index": BELOW_JOBS | {"sources", "documents", "code"},
-    "dataset": BELOW_JOBS | {"documents", "index"},
+    "library": {"code", "core", "errors", "files", "host", "index", "runtime", "sinks"},
+    "dataset": BELOW_JOBS | {"documents", "index", "library"},
     "watch": BELOW_JOBS | {"sources"},
     "report": BELOW_JOBS | {"documents", "index", "dataset", "watch"},
     "targets": BELOW_JOBS | {"documents", "index"},

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -130,44 +130,60 @@ def _create_segment(connection: sqlite3.Connection, chunks: Numbers, lengths: np
     return cursor.lastrowid or 0
 
 
-def merge_segments(connection: sqlite3.Connection) -> None:
+class DeadChunks(NamedTuple):
+    """Where the chunks are listed that a merge leaves out."""
+
+    listed: str = "dead"
+    """The table or view that lists them."""
+    owner: str = "dead"
+    """The table that they are removed from."""
+
+
+_DEAD = DeadChunks()
+
+
+def merge_segments(connection: sqlite3.Connection, dead: DeadChunks = _DEAD, chunks_max: int = 0) -> None:
     """Merge segments, so that there are never many small ones and few dead chunks.
 
     All of them are merged when many chunks are dead. When there are many segments after the last large one, the latest
     are merged, from the first that is smaller than all after it together. So every posting is merged a few times at
-    most, and a small change costs little. No merged segment has more than `SEGMENT_CHUNKS_MAX` chunks.
+    most, and a small change costs little. No merged segment has more than `chunks_max` chunks
+    (default: `SEGMENT_CHUNKS_MAX`).
     """
+    chunks_max = chunks_max or SEGMENT_CHUNKS_MAX
     found = list_segment_sizes(connection)
     sizes = [size for _, size in found]
-    [dead] = connection.execute("SELECT COUNT(*) FROM dead").fetchone()
-    if dead * _DEAD_SHARE >= sum(sizes) > 0:
-        _merge_groups(connection, found)
+    [count] = connection.execute(f"SELECT COUNT(*) FROM {dead.listed}").fetchone()
+    if count * _DEAD_SHARE >= sum(sizes) > 0:
+        _merge_groups(connection, found, dead, chunks_max)
         return
-    small = next((at for at in range(len(sizes), 0, -1) if sizes[at - 1] * 2 > SEGMENT_CHUNKS_MAX), 0)
+    small = next((at for at in range(len(sizes), 0, -1) if sizes[at - 1] * 2 > chunks_max), 0)
     if len(sizes) - small > SEGMENTS_MAX:
         last = len(sizes) - 2
         start = next(at for at in range(small, len(sizes)) if at == last or sizes[at] < sum(sizes[at + 1 :]))
-        _merge_groups(connection, found[start:])
+        _merge_groups(connection, found[start:], dead, chunks_max)
 
 
-def _merge_groups(connection: sqlite3.Connection, segments: Sequence[tuple[int, int]]) -> None:
+def _merge_groups(
+    connection: sqlite3.Connection, segments: Sequence[tuple[int, int]], dead: DeadChunks, chunks_max: int
+) -> None:
     """Merge segments, given with their sizes, in groups that are not too large."""
     group: list[int] = []
     total = 0
     for id_, size in segments:
-        if group and total + size > SEGMENT_CHUNKS_MAX:
-            _merge(connection, read_segments(connection, group))
+        if group and total + size > chunks_max:
+            _merge(connection, read_segments(connection, group), dead)
             group, total = [], 0
         group.append(id_)
         total += size
-    _merge(connection, read_segments(connection, group))
+    _merge(connection, read_segments(connection, group), dead)
 
 
-def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment]) -> None:
+def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment], dead: DeadChunks) -> None:
     """Replace segments by one that has those of their chunks that are alive."""
     chunks = np.concatenate([segment.chunks for segment in segments])
     lengths = np.stack([np.concatenate([segment[at] for segment in segments]) for at in (2, 3)], axis=1)
-    alive = read_alive(connection, chunks)
+    alive = read_alive(connection, chunks, dead.listed)
     if len(segments) == 1 and alive.all():
         return
     if alive.any():
@@ -178,7 +194,7 @@ def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment]) -> 
     ids = [(segment.id,) for segment in segments]
     connection.executemany("DELETE FROM term_blocks WHERE segment = ?", ids)
     connection.executemany("DELETE FROM segments WHERE id = ?", ids)
-    connection.executemany("DELETE FROM dead WHERE chunk = ?", ((int(chunk),) for chunk in chunks[~alive]))
+    connection.executemany(f"DELETE FROM {dead.owner} WHERE chunk = ?", ((int(chunk),) for chunk in chunks[~alive]))
 
 
 def _drop_dead(

@@ -73,15 +73,15 @@ def read_segments(connection: sqlite3.Connection, ids: Collection[int] | None = 
     return segments
 
 
-def read_alive(connection: sqlite3.Connection, chunks: Numbers) -> npt.NDArray[np.bool_]:
-    """Which of these chunks, in ascending order, are alive."""
+def read_alive(connection: sqlite3.Connection, chunks: Numbers, dead: str = "dead") -> npt.NDArray[np.bool_]:
+    """Which of these chunks, in ascending order, are alive. `dead` is the table that lists the others."""
     alive = np.ones(len(chunks), np.bool_)
     first, last = (int(chunks[at]) for at in (0, -1)) if len(chunks) else (0, 0)
-    found = connection.execute("SELECT chunk FROM dead WHERE chunk BETWEEN ? AND ?", (first, last))
-    dead = np.fromiter(chain.from_iterable(found), np.int64)
-    at = np.searchsorted(chunks, dead)
+    found = connection.execute(f"SELECT chunk FROM {dead} WHERE chunk BETWEEN ? AND ?", (first, last))
+    listed = np.fromiter(chain.from_iterable(found), np.int64)
+    at = np.searchsorted(chunks, listed)
     is_here = at < len(chunks)
-    is_here[is_here] = chunks[at[is_here]] == dead[is_here]
+    is_here[is_here] = chunks[at[is_here]] == listed[is_here]
     alive[at[is_here]] = False
     return alive
 

@@ -352,7 +352,8 @@ class Searcher:
             if not missing.intersection(analyze(term)):
                 continue
             known = self._connection.execute(
-                "SELECT DISTINCT name FROM symbols WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
+                "SELECT DISTINCT name FROM symbols JOIN files ON files.id = file "
+                "WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
                 (f"{term[:1]}%", len(term) - 2, len(term) + 2),
             )
             words = {str(name).lower() for (name,) in known}

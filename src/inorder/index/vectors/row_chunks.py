@@ -62,13 +62,15 @@ def find_narrow_type(connection: sqlite3.Connection) -> type[np.int64 | np.int32
     return np.int32 if last < _NARROW_END else np.int64
 
 
-def mark_dead(connection: sqlite3.Connection, files: Sequence[MatrixFile]) -> bool:
-    """Mark the rows of removed chunks, and leave out files that have no others. Returns whether there were any. The
-    table `dead` must have all chunks that were removed since the last time."""
-    if not files:
-        return False
-    removed = np.fromiter(chain.from_iterable(connection.execute("SELECT chunk FROM dead ORDER BY chunk")), np.int64)
-    if not len(removed):
+def list_dead(connection: sqlite3.Connection) -> ChunkIds:
+    """The chunks in the table `dead`, in ascending order."""
+    return np.fromiter(chain.from_iterable(connection.execute("SELECT chunk FROM dead ORDER BY chunk")), np.int64)
+
+
+def mark_dead(connection: sqlite3.Connection, files: Sequence[MatrixFile], removed: ChunkIds) -> bool:
+    """Mark the rows of removed chunks, and leave out files that have no others. Returns whether there were any.
+    `removed` has all chunks that were removed since the last time, in ascending order."""
+    if not files or not len(removed):
         return False
     marked = [_mark_rows(connection, file, removed) for file in files]
     for file, rows in zip(files, marked, strict=True):

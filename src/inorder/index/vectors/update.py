@@ -10,7 +10,7 @@ from inorder.index.schema import read_meta
 from .copying import StoredRows
 from .documents import MatrixRows, count_chunks, count_new_chunks, read_chunks, read_documents, read_new_documents
 from .files import PREFIX, MatrixFile, MatrixWriter
-from .row_chunks import ChunkIds, RowList, mark_dead
+from .row_chunks import ChunkIds, RowList, list_dead, mark_dead
 from .table import count_vectors, describe_vectors, has_all_vectors, list_matrix_files, remove_file, remove_files
 
 FILES_MAX = 3
@@ -29,7 +29,7 @@ def update_vectors(connection: sqlite3.Connection, data: str, first: int) -> Non
     if not has_all_vectors(connection) or any(file.find_problem() for file in files):
         _rewrite(connection, data, files)
         return
-    has_dead = mark_dead(connection, files)
+    has_dead = bool(files) and mark_dead(connection, files, list_dead(connection))
     if has_dead:
         count_vectors(connection)
         files = list_matrix_files(connection, data)
@@ -80,7 +80,7 @@ def _append(connection: sqlite3.Connection, data: str, files: Sequence[MatrixFil
         if not stored.is_whole:
             return False
         count += sum(file.alive for file in merged)
-        with contextlib.closing(_NewFile(connection, data, count)) as written:
+        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
             for rows in chain(stored.read(stored.list_alive()), [head], new):
                 if (rows.width, rows.provider) != (width, provider):
                     written.discard()
@@ -98,7 +98,7 @@ def _rewrite(connection: sqlite3.Connection, data: str, files: Sequence[MatrixFi
     width, provider, left_out = 0, "", 0
     with contextlib.closing(StoredRows(connection, files)) as stored:
         remove_files(connection)
-        with contextlib.closing(_NewFile(connection, data, count_chunks(connection))) as written:
+        with contextlib.closing(NewMatrixFile(connection, data, count_chunks(connection))) as written:
             for rows in _read_all(connection, data, stored):
                 if written.count and (rows.width, rows.provider) != (width, provider):
                     left_out += len(rows.chunks)  # made by another provider, and not yet replaced
@@ -112,7 +112,7 @@ def _rewrite(connection: sqlite3.Connection, data: str, files: Sequence[MatrixFi
     describe_vectors(connection, width, provider, left_out)
 
 
-class _NewFile:
+class NewMatrixFile:
     """A new file, and the chunks of its rows."""
 
     def __init__(self, connection: sqlite3.Connection, data: str, count_max: int) -> None:

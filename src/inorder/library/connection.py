@@ -1,0 +1,118 @@
+"""Where the library lies, how it is opened, and what its errors are for a user."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from urllib.parse import quote
+
+from inorder.errors import IntegrityError, OperatorError
+from inorder.index.locations import locate
+from inorder.index.rows import CODE, DOCUMENT
+from inorder.sinks.sqlite import translate_sqlite_error
+
+from .contents import decode_path, register_texts, take_text_error
+from .schema import APPLICATION_ID, FORMAT
+
+NAME = "library.sqlite"
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+_REBUILD = "remove it and run `inorder run` again; everything is made again from the sources"
+
+
+def library_path(data: str) -> str:
+    """Return the path of the library of DATA."""
+    return f"{data}/{NAME}"
+
+
+class LibraryConnection(sqlite3.Connection):
+    """A connection to a library that only reads.
+
+    Queries may call `chunk_text(file, number)`, as the view `chunks` does, and `location(kind, item_id, path)`: where a
+    row of `files` lies, as seen from the current folder. What both know of the library is read again by `refresh`.
+    """
+
+    _version = -1
+    _forget_texts: Callable[[], None] | None = None
+
+    def refresh(self) -> None:
+        """Notice what was written since the last time. To be called in the transaction that reads."""
+        [version] = self.execute("PRAGMA data_version").fetchone()
+        if version == self._version:
+            return
+        if self._forget_texts is None:
+            self._forget_texts = register_texts(self)
+        self._forget_texts()
+        roots = {name: decode_path(path) for name, path in self.execute("SELECT name, path FROM sources")}
+        self.create_function("location", 3, partial(locate, {CODE: roots, DOCUMENT: roots}))
+        self._version = version
+
+
+@contextmanager
+def translate_library_errors(path: str, doing: str = "it cannot be read") -> Iterator[None]:
+    """Raise an error of SQLite in the body as ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if (damage := take_text_error()) is not None:
+            raise IntegrityError(f"{path}: {damage}") from error
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _DAMAGED:
+            raise IntegrityError(f"{path} is damaged ({error}); {_REBUILD}") from error
+        if isinstance(error, sqlite3.OperationalError) and str(error).startswith("no such"):
+            raise IntegrityError(f"{path} is not a whole library ({error}); {_REBUILD}") from error
+        raise translate_sqlite_error(error, path, doing) from error
+
+
+def check_format(connection: sqlite3.Connection, path: str) -> None:
+    """Raise OperatorError unless this is a library of a format that can be read."""
+    [application], [version] = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION_ID:
+        raise OperatorError(f"{path} is a database, but not a library of inorder; move it away")
+    if version > FORMAT:
+        raise OperatorError(
+            f"{path} was written by a newer version of inorder (format {version}, supported {FORMAT}); upgrade inorder"
+        )
+    if version < FORMAT:
+        raise OperatorError(f"{path} has format {version}, which this version of inorder cannot read; {_REBUILD}")
+
+
+def connect_library(data: str) -> LibraryConnection:
+    """Return a connection that only reads the library of DATA, also from a medium that cannot be written.
+
+    Raises OperatorError for a library that is missing, of another format, or no library, and IntegrityError for a
+    damaged one.
+    """
+    path = library_path(data)
+    if not os.path.exists(path):
+        raise OperatorError(f"no library in {data}; make one with `inorder run SRC`")
+    with translate_library_errors(path):
+        try:
+            return _connect(path, "mode=ro")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _READ_ONLY or _has_log(path):
+                raise
+        return _connect(path, "immutable=1")
+
+
+def _has_log(path: str) -> bool:
+    """Whether there are changes beside the database, which cannot be read without writing."""
+    return any(os.path.exists(name) and os.path.getsize(name) for name in (f"{path}-wal", f"{path}-journal"))
+
+
+def _connect(path: str, mode: str) -> LibraryConnection:
+    uri = f"file:{quote(os.path.abspath(path))}?{mode}"
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=30.0, isolation_level=None, check_same_thread=False, factory=LibraryConnection
+    )
+    try:
+        check_format(connection, path)
+        connection.execute("SELECT epoch FROM generation").fetchone()
+        connection.refresh()
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,112 @@
+"""Publish what is committed: one transaction that inverts the terms that wait, writes the vectors, and moves the epoch.
+
+What is retired by it is removed in the same transaction if it is little, and otherwise in small ones after it, so that
+the write-ahead log stays short when all files change at once.
+"""
+
+import sqlite3
+import time
+from typing import NamedTuple
+
+from inorder.index.lexical.inversion import SEGMENT_CHUNKS_MAX, DeadChunks, merge_segments
+from inorder.index.schema import write_meta
+
+from .rows import DENSE
+from .schema import STEPS_MAX, held_epoch, next_epoch
+from .totals import Totals, advance_totals
+from .vectors import VectorChanges, update_vectors
+from .writer import FileWriter, remove_result, remove_rows
+
+SWEPT_ITEMS = 1000
+"""Items whose retired rows are removed in one transaction."""
+_SEGMENT_BYTES = 24 * 2**20
+"""About the largest segment that a merge makes: it is written in one transaction."""
+
+
+class Generation(NamedTuple):
+    """What readers see."""
+
+    number: int
+    """Counts publications from 1; 0: nothing was published."""
+    published_at: float
+    """In seconds since 1970."""
+
+
+def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, with_held: bool) -> bool:
+    """Make visible what is committed. Returns False if there is nothing to publish. Called in a transaction.
+
+    `with_held`: also what waits for the end of a pass.
+    """
+    epoch = held_epoch(writer.epoch) if with_held else next_epoch(writer.epoch)
+    if not _has_pending(connection, writer.epoch, epoch):
+        return False
+    changes = VectorChanges(connection, writer.epoch, epoch)
+    writer.terms.invert(epoch)
+    connection.execute(
+        "UPDATE generation SET epoch = ?, number = number + 1, published_at = ?", (epoch, round(time.time(), 3))
+    )
+    writer.terms.reveal(epoch)
+    totals = advance_totals(connection, epoch)
+    is_last = not _has_pending(connection, epoch, held_epoch(epoch))
+    update_vectors(connection, data, changes, choose_spec(connection, totals, is_free=is_last))
+    chunks_max = min(SEGMENT_CHUNKS_MAX, _SEGMENT_BYTES // writer.terms.chunk_bytes)
+    merge_segments(connection, DeadChunks("retired", "hidden"), chunks_max)
+    _write_meta(connection, totals)
+    writer.epoch = epoch
+    return True
+
+
+def _has_pending(connection: sqlite3.Connection, after: int, epoch: int) -> bool:
+    query = "SELECT 1 FROM pending WHERE epoch > ? AND epoch <= ? LIMIT 1"
+    return connection.execute(query, (after, epoch)).fetchone() is not None
+
+
+def has_pending(connection: sqlite3.Connection) -> bool:
+    """Whether something is committed and not visible."""
+    query = "SELECT 1 FROM pending WHERE epoch > (SELECT epoch FROM generation) LIMIT 1"
+    return connection.execute(query).fetchone() is not None
+
+
+def sweep(connection: sqlite3.Connection, count: int = SWEPT_ITEMS) -> int:
+    """Remove what was retired of up to `count` items. Returns how many there were. Called in a transaction."""
+    epoch_query = "(SELECT epoch FROM generation)"
+    found = connection.execute(
+        f"SELECT epoch, item FROM pending WHERE epoch <= {epoch_query} LIMIT ?", (count,)
+    ).fetchall()
+    for _, item in found:
+        first = item * STEPS_MAX
+        retired = connection.execute(
+            f"SELECT id FROM results WHERE key BETWEEN ? AND ? AND until <= {epoch_query}",
+            (first, first + STEPS_MAX - 1),
+        ).fetchall()
+        for (id_,) in connection.execute(
+            f"SELECT id FROM searchable WHERE item = ? AND until <= {epoch_query}", (item,)
+        ).fetchall():
+            remove_rows(connection, item, id_)
+        for (id_,) in retired:
+            remove_result(connection, item, id_)
+    connection.executemany("DELETE FROM pending WHERE epoch = ? AND item = ?", found)
+    connection.executemany(
+        "DELETE FROM items WHERE id = ?1 AND removed = 1 AND NOT EXISTS (SELECT 1 FROM pending WHERE item = ?1)",
+        [(item,) for _, item in found],
+    )
+    return len(found)
+
+
+def choose_spec(connection: sqlite3.Connection, totals: Totals, *, is_free: bool) -> str:
+    """Return the provider whose vectors are searched: most of the visible vectors are of it. While files are held, it
+    stays the one that it is (`is_free` is False)."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'vectors_provider'").fetchone()
+    if row is not None and row[0] and not is_free:
+        return str(row[0])
+    prefix = f"{DENSE}/spec/"
+    found = {name.removeprefix(prefix): count for name, count in totals.counts.items() if name.startswith(prefix)}
+    return max(sorted(found), key=found.__getitem__, default="")
+
+
+def _write_meta(connection: sqlite3.Connection, totals: Totals) -> None:
+    """Write what readers of the index ask for."""
+    prefix = "language/document/"
+    languages = sorted(name.removeprefix(prefix) for name in totals.counts if name.startswith(prefix))
+    write_meta(connection, "languages", " ".join(languages))
+    write_meta(connection, "content_hash", totals.content_hash)

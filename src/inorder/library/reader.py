@@ -1,0 +1,332 @@
+"""Read the library: the files that are known and what steps did with them, and what is visible of the results.
+
+Every question is one short transaction, which sees one generation whole. A listing is read in pages, each in a
+transaction of its own, so that it never keeps the write-ahead log from being emptied. What is published while it is
+read is seen from the next page on, always whole files. `read_generation` says of when it is.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
+
+import msgspec
+
+from inorder.errors import IntegrityError
+
+from .codec import Content, unpack_content
+from .connection import connect_library, library_path, translate_library_errors
+from .contents import ChunkTexts, decode_path, read_rows
+from .generations import Generation
+from .rows import CHUNK, DENSE, INDEX, DenseVectors, unpack_dense
+from .schema import STEPS_MAX
+from .sink import Source
+from .totals import Totals, read_difference
+
+PAGE = 500
+"""Rows that are read in one transaction."""
+_EPOCH = "(SELECT epoch FROM generation)"
+_VISIBLE = f"since <= {_EPOCH} AND until > {_EPOCH}"
+_ITEM_COLUMNS = "items.id, item_id, items.kind, path, signature, sha256, size, reason, copy_of, parent"
+_STATE_COLUMNS = "states.id, settings.hash, input, output, duration_ms, states.extras, runs.run_id"
+
+
+class StepState(msgspec.Struct, array_like=True):
+    """What a step last did with a file."""
+
+    step: str
+    settings: str
+    """The hash of its settings."""
+    input: bytes
+    output: bytes | None
+    """None: it failed."""
+    duration_ms: float = 0.0
+    extras: dict[str, Any] = {}
+    run_id: str = ""
+
+
+class KnownFile(msgspec.Struct):
+    """A file that the library knows, and the state of each step that worked on it."""
+
+    item_id: str
+    kind: str
+    path: str
+    signature: bytes
+    sha256: bytes
+    size: int
+    reason: str
+    copy_of: str
+    parent: str
+    states: dict[str, StepState] = {}
+
+
+class FileFailure(msgspec.Struct):
+    """Why a step failed for a file, as long as it has not succeeded since."""
+
+    item_id: str
+    step: str
+    category: str
+    message: str
+    detail: str
+    attempts: int
+    is_outside: bool
+    run_id: str
+
+
+class StoredResult(msgspec.Struct):
+    """What a step made of a file."""
+
+    item_id: str
+    content: bytes
+    output: bytes
+    texts: list[str]
+    """Of the chunks, for the step `chunk`."""
+
+
+class LibraryReader:
+    """Reads the library of DATA. Thread-safe. Raises as `connect_library` does."""
+
+    def __init__(self, data: str) -> None:
+        self.path = library_path(data)
+        self._connection = connect_library(data)
+        self._lock = RLock()
+
+    def close(self) -> None:
+        """Close the library. Idempotent."""
+        self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Let all questions in the body see one generation, whatever is published in the meantime. The body must be
+        short."""
+        with self._lock, translate_library_errors(self.path):
+            if self._connection.in_transaction:
+                yield self._connection
+                return
+            self._connection.execute("BEGIN")
+            try:
+                self._connection.refresh()
+                yield self._connection
+            finally:
+                self._connection.rollback()
+
+    # ---- The library as a whole
+
+    def read_generation(self) -> Generation:
+        """Return which generation is visible, and of when it is."""
+        with self.snapshot() as connection:
+            return Generation(*connection.execute("SELECT number, published_at FROM generation").fetchone())
+
+    def read_totals(self) -> Totals:
+        """Return the counts and the content hash of what is visible."""
+        with self.snapshot() as connection:
+            [epoch] = connection.execute("SELECT epoch FROM generation").fetchone()
+            return read_difference(connection, epoch)
+
+    def list_sources(self) -> list[Source]:
+        """Return all sources, in the order in which they were added."""
+        with self.snapshot() as connection:
+            rows = connection.execute("SELECT name, path, kind, state, added_at, walked_at FROM sources ORDER BY id")
+            return [Source(name, decode_path(path), *rest) for name, path, *rest in rows]
+
+    def read_settings(self, step: str, hash_: str) -> dict[str, str]:
+        """Return the parts of settings of a step; empty if they are not known."""
+        with self.snapshot() as connection:
+            row = connection.execute(
+                "SELECT parts FROM settings JOIN steps ON steps.id = step WHERE name = ? AND hash = ?", (step, hash_)
+            ).fetchone()
+            return {} if row is None else msgspec.json.decode(row[0], type=dict[str, str])
+
+    def count_items(self) -> dict[str, int]:
+        """Return the number of files by what became of them: `read`, `failed`, `copy`, and `not read: REASON`."""
+        with self.snapshot() as connection:
+            rows = connection.execute(
+                "SELECT CASE WHEN copy_of IS NOT NULL THEN 'copy' WHEN reason IS NOT NULL THEN 'not read: ' || reason "
+                f"WHEN EXISTS (SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
+                f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1}) THEN 'failed' ELSE 'read' END AS name, COUNT(*) "
+                "FROM items WHERE removed = 0 AND parent IS NULL GROUP BY name"
+            )
+            return dict(rows.fetchall())
+
+    # ---- Files and states (what is committed)
+
+    def get_file(self, item_id: str) -> KnownFile | None:
+        """Return what is known of a file; None: it is not known."""
+        found = self._fetch_files("item_id = ?", (item_id,))
+        return found[0] if found else None
+
+    def list_files(self, prefix: str = "") -> Iterator[KnownFile]:
+        """Yield the files whose ids are `prefix` or begin with it and a slash, in the order of ids; all without one."""
+        last = ""
+        end = f"{prefix}0"  # "0" follows "/"
+        while True:
+            if prefix:
+                condition = "item_id > ? AND (item_id = ? OR (item_id >= ? AND item_id < ?))"
+                values: tuple[Any, ...] = (last, prefix, f"{prefix}/", end)
+            else:
+                condition, values = "item_id > ?", (last,)
+            page = self._fetch_files(f"{condition} ORDER BY item_id LIMIT {PAGE}", values)
+            yield from page
+            if len(page) < PAGE:
+                return
+            last = page[-1].item_id
+
+    def find_by_sha256(self, hashes: Sequence[bytes]) -> dict[bytes, list[str]]:
+        """Return the ids of the files with this content, by its hash, in the order of ids."""
+        found: dict[bytes, list[str]] = {}
+        for start in range(0, len(hashes), PAGE):
+            wanted = set(hashes[start : start + PAGE])
+            with self.snapshot() as connection:
+                rows = connection.execute(
+                    "SELECT sha256, item_id FROM items WHERE removed = 0 "
+                    f"AND substr(sha256, 1, 6) IN ({', '.join('?' * len(wanted))}) ORDER BY item_id",
+                    [each[:6] for each in wanted],
+                ).fetchall()
+            for digest, item_id in rows:
+                if digest in wanted:
+                    found.setdefault(digest, []).append(item_id)
+        return found
+
+    def list_copies(self, originals: Sequence[str] | None = None) -> list[tuple[str, str]]:
+        """Return the id of each copy of these files, or of all, and that of the file, in order."""
+        listed = None if originals is None else msgspec.json.encode(list(originals)).decode()
+        where = "" if listed is None else "AND copy_of IN (SELECT value FROM json_each(?))"
+        with self.snapshot() as connection:
+            return connection.execute(
+                "SELECT item_id, copy_of FROM items WHERE copy_of IS NOT NULL AND removed = 0 "
+                f"{where} ORDER BY item_id",
+                () if listed is None else (listed,),
+            ).fetchall()
+
+    def list_failures(self) -> Iterator[FileFailure]:
+        """Yield what has failed and has not succeeded since, in the order of ids."""
+        last = ("", -1)
+        query = (
+            "SELECT item_id, failures.id, category, message, detail, attempts, is_outside, COALESCE(run_id, '') "
+            f"FROM failures JOIN items ON items.id = failures.id / {STEPS_MAX} LEFT JOIN runs ON runs.id = run "
+            f"WHERE removed = 0 AND (item_id, failures.id) > (?, ?) ORDER BY item_id, failures.id LIMIT {PAGE}"
+        )
+        while True:
+            with self.snapshot() as connection:
+                page = connection.execute(query, last).fetchall()
+                names = self._find_names(connection)
+            for item_id, key, category, message, detail, attempts, is_outside, run_id in page:
+                step = names[key % STEPS_MAX]
+                yield FileFailure(item_id, step, category, message, detail, attempts, bool(is_outside), run_id)
+            if len(page) < PAGE:
+                return
+            last = page[-1][0], page[-1][1]
+
+    def _fetch_files(self, condition: str, values: tuple[Any, ...]) -> list[KnownFile]:
+        """Return files with their states. Both are read with one query each."""
+        with self.snapshot() as connection:
+            names = self._find_names(connection)
+            rows = connection.execute(
+                f"SELECT {_ITEM_COLUMNS} FROM items WHERE removed = 0 AND {condition}", values
+            ).fetchall()
+            by_item = {row[0]: make_file(row) for row in rows}
+            first_of = msgspec.json.encode(list(by_item)).decode()
+            states = connection.execute(
+                f"SELECT {_STATE_COLUMNS} FROM json_each(?) CROSS JOIN states ON states.id BETWEEN value * {STEPS_MAX} "
+                f"AND value * {STEPS_MAX} + {STEPS_MAX - 1} JOIN settings ON settings.id = settings "
+                "JOIN runs ON runs.id = run",
+                (first_of,),
+            )
+            for key, settings, input_, output, duration_ms, extras, run_id in states:
+                name = names[key % STEPS_MAX]
+                found = {} if extras is None else msgspec.msgpack.decode(extras)
+                by_item[key // STEPS_MAX].states[name] = StepState(
+                    name, settings, input_, output, duration_ms, found, run_id
+                )
+        return list(by_item.values())
+
+    def _find_names(self, connection: sqlite3.Connection) -> Mapping[int, str]:
+        return dict(connection.execute("SELECT id, name FROM steps").fetchall())
+
+    # ---- Results (what is visible)
+
+    def list_visible(self, step: str) -> Iterator[str]:
+        """Yield the ids of the files of which a result of a step is visible, in order."""
+        if step == INDEX:
+            query = f"SELECT item_id FROM files WHERE item_id > ? ORDER BY item_id LIMIT {PAGE}"
+        else:
+            query = (
+                "SELECT item_id FROM items CROSS JOIN results ON key = items.id * "
+                f"{STEPS_MAX} + (SELECT id FROM steps WHERE name = ?2) AND {_VISIBLE} "
+                f"WHERE item_id > ?1 ORDER BY item_id LIMIT {PAGE}"
+            )
+        last = ""
+        while True:
+            with self.snapshot() as connection:
+                values = (last,) if step == INDEX else (last, step)
+                page = [item_id for (item_id,) in connection.execute(query, values)]
+            yield from page
+            if len(page) < PAGE:
+                return
+            last = page[-1]
+
+    def read_result(self, item_id: str, step: str) -> StoredResult | None:
+        """Return what a step made of a file; None: nothing is visible. Raises IntegrityError if it is not what was
+        stored."""
+        with self.snapshot() as connection:
+            row = self._fetch_result(connection, item_id, step)
+            if row is None:
+                return None
+            owner, output, *content = row
+            try:
+                texts = ChunkTexts(connection).read_all(owner) if step == CHUNK else []
+                return StoredResult(item_id, unpack_content(Content(*content)), output, texts)
+            except IntegrityError as error:
+                raise IntegrityError(self._describe(item_id, step, error)) from error
+
+    def read_results(self, step: str) -> Iterator[StoredResult]:
+        """Yield what a step made of each file, in the order of ids."""
+        for item_id in self.list_visible(step):
+            found = self.read_result(item_id, step)
+            if found is not None:
+                yield found
+
+    def read_dense(self, item_id: str) -> DenseVectors | None:
+        """Return the dense vectors of a file; None: none are visible."""
+        with self.snapshot() as connection:
+            row = self._fetch_result(connection, item_id, DENSE)
+            if row is None:
+                return None
+            try:
+                return unpack_dense(Content(*row[2:]))
+            except IntegrityError as error:
+                raise IntegrityError(self._describe(item_id, DENSE, error)) from error
+
+    def read_rows(self, item_id: str) -> Any:
+        """Return the rows of a file in the index, without terms; None: none are visible."""
+        with self.snapshot() as connection:
+            row = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
+            return None if row is None else read_rows(connection, row[0])
+
+    def _fetch_result(self, connection: sqlite3.Connection, item_id: str, step: str) -> Any:
+        return connection.execute(
+            "SELECT results.id, output, codec, results.size, checksum, data FROM items CROSS JOIN results ON "
+            f"key = items.id * {STEPS_MAX} + (SELECT id FROM steps WHERE name = ?) AND {_VISIBLE} WHERE item_id = ?",
+            (step, item_id),
+        ).fetchone()
+
+    def _describe(self, item_id: str, step: str, error: Exception) -> str:
+        return f"{self.path}: {item_id}, step {step}: {error}; run `inorder {step.partition(':')[0]} --force`"
+
+
+def make_file(row: Sequence[Any]) -> KnownFile:
+    """Return a file from the values of its columns."""
+    _, item_id, kind, path, signature, sha256, size, reason, copy_of, parent = row
+    return KnownFile(
+        item_id,
+        kind,
+        decode_path(path),
+        signature or b"",
+        sha256 or b"",
+        size,
+        reason or "",
+        copy_of or "",
+        parent or "",
+        {},
+    )

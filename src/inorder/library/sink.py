@@ -1,0 +1,306 @@
+"""The library as a sink: the rows of all steps of a run of items and the position, in one transaction.
+
+The library keeps what earlier runs have written. A run begins at `origin`, whose checksum is a number of its own, so
+that a position of another run is recognized. After a crash the library stays ahead of the journal, and skips what it
+has.
+
+What is applied is durable and not visible. `publish` makes it so. `finish` leaves one file without a log.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from inorder.core.invariants import check
+from inorder.errors import IntegrityError
+from inorder.index.vectors.files import remove_other_files
+from inorder.index.vectors.table import list_matrix_files
+from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
+from inorder.sinks.sqlite import SqliteSink
+
+from .connection import check_format, library_path, translate_library_errors
+from .contents import encode_path, register_texts
+from .generations import SWEPT_ITEMS, has_pending, publish, sweep
+from .rows import FileResult, decode_result
+from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, TABLES
+from .vectors import compact_vectors
+from .writer import FileWriter
+
+NAME = "library"
+_LOG_PAGES = 2000
+"""Pages in the write-ahead log (16 MB) before they are copied to the database."""
+_LOG_BYTES_MAX = 32 * 2**20
+"""A longer log is emptied: the next commit waits for readers, who read for no longer than a question."""
+_LOG_WAIT_MS = 5000
+_CACHE_KIB = 16 * 1024
+_TERM_BYTES_MAX = 8 * 2**20
+"""Terms that wait in memory. More are inverted before they are published."""
+_FILES_MAX = 4
+"""Files with vectors after a run."""
+_BULK_CHUNKS = 20_000
+"""A run that has added so many chunks, and as many as there were before it, goes without some indexes until it ends."""
+
+ReadEntry = Callable[[Entry], FileResult | None]
+
+
+class Source(NamedTuple):
+    """A folder, file or address that files come from."""
+
+    name: str
+    path: str
+    kind: str = "folder"
+    state: str = ""
+    added_at: float = 0.0
+    walked_at: float = 0.0
+
+
+def read_payload(entry: Entry) -> FileResult | None:
+    """Return the result that an entry has as its payload, if it has one. A failed entry may have a part of one."""
+    if isinstance(entry.payload, bytes):
+        return decode_result(entry.payload)
+    return entry.payload if isinstance(entry.payload, FileResult) else None
+
+
+class LibrarySink(SqliteSink):
+    """Writes the library of DATA.
+
+    `read_entry` returns what an entry does to a file: by default its payload. `run_id` is stored with what it writes.
+    """
+
+    def __init__(self, data: str, *, run_id: str = "", read_entry: ReadEntry = read_payload) -> None:
+        self._data = data
+        self._run_id = run_id
+        self._read_entry = read_entry
+        self._writer: FileWriter | None = None
+        super().__init__(library_path(data), TABLES, _refuse, version=FORMAT, name=NAME)
+
+    # ---- Sink
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        """Write what the entries did, and the position, in one transaction. What is stored already is skipped."""
+        position = check_run(self.name, self._position, entries)
+        already = self._stored.end - position.end
+        moved = _advance(position, entries)
+        if already <= len(entries):
+            if already and _advance(position, entries[:already]) != self._stored:
+                raise IntegrityError(
+                    f"{self._path}: the stored outcomes of seqs below {self._stored.end} differ from those of this run;"
+                    " start the run over"
+                )
+            self._add(entries[already:], moved)
+            self._bound_log()
+        self._position = moved
+        return moved
+
+    def apply_skipped(self, start: int, count: int) -> Position:
+        """Write the position after entries that change nothing."""
+        position = check_skipped(self.name, self._position, start)
+        moved = Position(position.end + count, position.offset, position.checksum)
+        if moved.end > self._stored.end:
+            self._move_to(moved, f"seqs {start} to {start + count - 1} cannot be written")
+        self._position = moved
+        return moved
+
+    def origin(self) -> Position:
+        """Return where a new run begins: after what is there, with a number of its own."""
+        return Position(0, self._stored.offset, int.from_bytes(os.urandom(4)) or 1)
+
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether the library is at this position of its run, or ahead of it. It also holds the origin of another run,
+        unless it has rows that were written after that run began."""
+        stored = self._stored
+        if position.checksum == stored.checksum:
+            return position == stored or position.end < stored.end
+        return position == Position() or (position.end == 0 and position.offset >= stored.offset)
+
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Stay ahead, or begin a new run. At position 0, become empty."""
+        check(self.holds(position, ()), f"sink {self.name} does not hold {position}")
+        if position == Position():
+            if self._stored != position or not self._is_empty():
+                self._clear_all()
+        elif position.checksum != self._stored.checksum:
+            self._move_to(position, "its position cannot be written")
+        self._position = position
+
+    def close(self) -> None:
+        """Close the library and leave no log beside it, unless another process reads it. Idempotent."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute("PRAGMA busy_timeout=100")
+            self._connection.execute("PRAGMA journal_mode=DELETE")
+        super().close()
+
+    # ---- Publishing
+
+    def publish(self, *, with_held: bool = False) -> bool:
+        """Make visible what is committed; with `with_held`, also what waits for the end of the pass. Returns whether
+        anything became visible."""
+        with self._library_transaction("it cannot be published"):
+            is_changed = publish(self._get_writer(), self._connection, self._data, with_held=with_held)
+            if is_changed:
+                sweep(self._connection)
+        if is_changed:
+            self._remove_files()
+            self._sweep()
+        self._bound_log()
+        return is_changed
+
+    def finish(self) -> None:
+        """Publish everything, and put in order what a run leaves for its end: indexes, and many files with vectors."""
+        self.publish(with_held=True)
+        self._sweep()
+        for name, columns in LATE_INDEXES.items():
+            with self._library_transaction("an index cannot be created"):
+                self._connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
+            self._bound_log()
+        with self._library_transaction("its vectors cannot be written"):
+            compact_vectors(self._connection, self._data, _FILES_MAX)
+        self._remove_files()
+        self.sync()
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether something is committed and not visible."""
+        with self._translate_errors("it cannot be read"):
+            return has_pending(self._connection)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how much waits in memory to be published."""
+        return 0 if self._writer is None else self._writer.terms.size_bytes
+
+    # ---- What belongs to no item
+
+    def register_settings(self, step: str, hash_: str, parts: Mapping[str, str]) -> None:
+        """Store what the settings of a step are made of, so that it can be said which part has changed."""
+        with self._library_transaction("settings cannot be written"):
+            self._get_writer().find_settings(step, hash_, parts)
+
+    def put_source(self, source: Source) -> None:
+        """Add a source, or change what is known of it."""
+        with self._library_transaction("a source cannot be written"):
+            self._connection.execute(
+                "INSERT INTO sources (name, path, kind, state, added_at, walked_at) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET path = excluded.path, kind = excluded.kind, state = excluded.state, "
+                "walked_at = excluded.walked_at",
+                (
+                    source.name,
+                    encode_path(source.path) or "",
+                    source.kind,
+                    source.state,
+                    source.added_at or time.time(),
+                    source.walked_at,
+                ),
+            )
+
+    def remove_source(self, name: str) -> None:
+        """Forget a source. Its files are removed by items."""
+        with self._library_transaction("a source cannot be removed"):
+            self._connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+
+    def write_files(self, results: Iterable[FileResult]) -> None:
+        """Write what is known of files that are no items of the run: signatures, copies, files that are not read or are
+        gone."""
+        with self._library_transaction("files cannot be written"):
+            self._get_writer().write(results)
+        self._bound_log()
+
+    # ---- Database
+
+    @contextmanager
+    def _translate_errors(self, doing: str) -> Iterator[None]:
+        with translate_library_errors(self._path, doing):
+            yield
+
+    @contextmanager
+    def _library_transaction(self, doing: str) -> Iterator[None]:
+        try:
+            with self._transaction(doing):
+                yield
+        except BaseException:
+            self._writer = None  # it may know what was not committed
+            raise
+        self._is_synced = False
+
+    def _prepare(self) -> None:
+        connection = self._connection
+        [pages] = connection.execute("PRAGMA page_count").fetchone()
+        if pages:
+            check_format(connection, self._path)
+        else:
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        register_texts(connection)
+        super()._prepare()
+        connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
+
+    def _add(self, entries: Sequence[Entry], position: Position) -> None:
+        try:
+            super()._add(entries, position)
+        except BaseException:
+            self._writer = None
+            raise
+
+    def _write_entries(self, entries: Sequence[Entry]) -> None:
+        results = [found for entry in entries if (found := self._read_entry(entry)) is not None]
+        if not results:
+            return
+        writer = self._get_writer()
+        writer.write(results)
+        if writer.terms.size_bytes > _TERM_BYTES_MAX:
+            writer.terms.invert(writer.epoch)
+        if writer.is_bulk(_BULK_CHUNKS):
+            for name in LATE_INDEXES:
+                self._connection.execute(f"DROP INDEX IF EXISTS {name}")
+
+    def _get_writer(self) -> FileWriter:
+        if self._writer is None:
+            self._writer = FileWriter(self._connection, self._run_id)
+        return self._writer
+
+    def _sweep(self) -> None:
+        """Remove what is retired, in small transactions."""
+        is_more = True
+        while is_more:
+            with self._library_transaction("what was replaced cannot be removed"):
+                is_more = sweep(self._connection) == SWEPT_ITEMS
+            self._bound_log()
+
+    def _bound_log(self) -> None:
+        """Empty the write-ahead log if it is long. Readers that are in a transaction are waited for."""
+        try:
+            size = os.stat(f"{self._path}-wal").st_size
+        except FileNotFoundError:
+            return
+        if size > _LOG_BYTES_MAX:
+            with self._translate_errors("its log cannot be emptied"):
+                self._connection.execute(f"PRAGMA busy_timeout={_LOG_WAIT_MS}")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def _remove_files(self) -> None:
+        """Remove files with vectors that the library no longer names."""
+        with self._translate_errors("its vectors cannot be listed"):
+            kept = [file.name for file in list_matrix_files(self._connection, self._data)]
+        remove_other_files(self._data, kept)
+
+    def _is_empty(self) -> bool:
+        with self._translate_errors("it cannot be read"):
+            return self._connection.execute("SELECT 1 FROM items LIMIT 1").fetchone() is None
+
+    def _clear_all(self) -> None:
+        super()._clear_all()
+        self._writer = None
+
+
+def _advance(position: Position, entries: Sequence[Entry]) -> Position:
+    successes = sum(entry.is_success for entry in entries)
+    return Position(position.end + len(entries), position.offset + successes, position.checksum)
+
+
+def _refuse(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    raise NotImplementedError("a library writes all entries, not only successes")

@@ -1,0 +1,176 @@
+"""The files with dense vectors beside the library: which rows of them are searched.
+
+The vectors themselves are results, which commit with everything else. The files hold the visible ones in a form that
+can be mapped into memory. They never change, and are named after their content (see `inorder.index.vectors`). Each
+publication writes the new vectors to a further file. A file that is lost is written again from the results.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from inorder.index.schema import read_meta
+from inorder.index.vectors.copying import StoredRows
+from inorder.index.vectors.documents import MatrixRows
+from inorder.index.vectors.files import MatrixFile
+from inorder.index.vectors.row_chunks import ChunkIds, mark_dead
+from inorder.index.vectors.table import count_vectors, describe_vectors, list_matrix_files, remove_file, remove_files
+from inorder.index.vectors.update import NewMatrixFile
+
+from .codec import Content
+from .rows import DENSE, unpack_dense
+from .schema import STEPS_MAX
+
+_FILES_PER_LEVEL = 6
+"""Files of about the same size before they are merged: a vector is copied once for every power of this."""
+_SHARE = 4
+"""All vectors are written again when 1/4 of the rows are dead."""
+_PAGE = 256
+_RESULT = "results.codec, results.size, results.checksum, results.data, results.input"
+
+
+_EPOCH = "(SELECT epoch FROM generation)"
+_VISIBLE = f"searchable.since <= {_EPOCH} AND searchable.until > {_EPOCH}"
+
+
+class VectorChanges:
+    """The chunks whose vectors were visible before a publication, and the items that may have others after it."""
+
+    def __init__(self, connection: sqlite3.Connection, before: int, after: int) -> None:
+        self.items: list[int] = [
+            item
+            for (item,) in connection.execute(
+                "SELECT DISTINCT item FROM pending WHERE epoch > ? AND epoch <= ? ORDER BY item", (before, after)
+            )
+        ]
+        self.step = find_dense_step(connection)
+        removed: list[ChunkIds] = []
+        if self.step is not None:
+            for item in self.items:
+                for first, count in connection.execute(
+                    "SELECT first_chunk, chunks FROM searchable WHERE item = ? AND since <= ? AND until > ?",
+                    (item, before, before),
+                ):
+                    removed.append(np.arange(first, first + count, dtype=np.int64))
+        self.removed: ChunkIds = np.sort(np.concatenate([np.zeros(0, np.int64), *removed]))
+        """In ascending order."""
+
+
+def find_dense_step(connection: sqlite3.Connection) -> int | None:
+    """Return the number of the step that makes dense vectors; None: it never ran."""
+    row = connection.execute("SELECT id FROM steps WHERE name = ?", (DENSE,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def update_vectors(connection: sqlite3.Connection, data: str, changes: VectorChanges, spec: str) -> None:
+    """Make the files those of the vectors that are visible now and were made by the provider `spec`."""
+    if changes.step is None:
+        return
+    files = list_matrix_files(connection, data)
+    if spec != read_meta(connection, "vectors_provider") or any(file.find_problem() for file in files):
+        rewrite_vectors(connection, data, spec)
+        return
+    if mark_dead(connection, files, changes.removed):
+        count_vectors(connection)
+        files = list_matrix_files(connection, data)
+    rows, dead = sum(file.shape[0] for file in files), sum(file.dead for file in files)
+    if dead * _SHARE > rows:
+        rewrite_vectors(connection, data, spec)
+    else:
+        _append(connection, data, files, changes, spec)
+
+
+def compact_vectors(connection: sqlite3.Connection, data: str, files_max: int) -> None:
+    """Merge files until there are few."""
+    files = list_matrix_files(connection, data)
+    if len(files) > files_max:
+        rewrite_vectors(connection, data, read_meta(connection, "vectors_provider"))
+
+
+def _append(
+    connection: sqlite3.Connection, data: str, files: Sequence[MatrixFile], changes: VectorChanges, spec: str
+) -> None:
+    """Write new vectors to a further file, together with those of files that are merged with it."""
+    new = _read_items(connection, changes.step or 0, changes.items, spec)
+    count = _count_chunks(connection, changes.items)
+    head = next(new, None)
+    if head is None:
+        return
+    merged = choose_merged([file.shape[0] for file in files])
+    chosen = files[len(files) - merged :]
+    count += sum(file.alive for file in chosen)
+    with contextlib.closing(StoredRows(connection, chosen)) as stored:
+        if not stored.is_whole:
+            rewrite_vectors(connection, data, spec)
+            return
+        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
+            for rows in chain(stored.read(stored.list_alive()), [head], new):
+                written.add(rows)
+            written.finish()
+    for file in chosen:
+        remove_file(connection, file)
+    describe_vectors(connection, head.width, spec, 0)
+
+
+def _count_chunks(connection: sqlite3.Connection, items: Sequence[int]) -> int:
+    """Return how many visible chunks items have."""
+    query = f"SELECT COALESCE(SUM(chunks), 0) FROM searchable WHERE item = ? AND {_VISIBLE}"
+    return sum(connection.execute(query, (item,)).fetchone()[0] for item in items)
+
+
+def choose_merged(sizes: Sequence[int]) -> int:
+    """Return how many of the latest files are merged with a new one: as many as are of about its size, when there are
+    enough of them."""
+    count = 0
+    while True:
+        level = sizes[len(sizes) - count - _FILES_PER_LEVEL : len(sizes) - count]
+        if len(level) < _FILES_PER_LEVEL or max(level) > _FILES_PER_LEVEL * min(level):
+            return count
+        count += _FILES_PER_LEVEL
+
+
+def rewrite_vectors(connection: sqlite3.Connection, data: str, spec: str) -> None:
+    """Write all visible vectors of a provider to one file, in the order of the items."""
+    remove_files(connection)
+    width = 0
+    [count] = connection.execute(f"SELECT COALESCE(SUM(chunks), 0) FROM searchable WHERE {_VISIBLE}").fetchone()
+    step = find_dense_step(connection)
+    if step is not None and spec:
+        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
+            for rows in _read_all(connection, step, spec):
+                written.add(rows)
+                width = rows.width
+            if written.count:
+                written.finish()
+            else:
+                written.discard()
+    describe_vectors(connection, width, spec if width else "", 0)
+
+
+def _read_all(connection: sqlite3.Connection, step: int, spec: str) -> Iterator[MatrixRows]:
+    last = 0
+    query = f"SELECT id FROM items WHERE id > ? ORDER BY id LIMIT {_PAGE}"
+    while found := [item for (item,) in connection.execute(query, (last,)).fetchall()]:
+        yield from _read_items(connection, step, found, spec)
+        last = found[-1]
+
+
+def _read_items(connection: sqlite3.Connection, step: int, items: Sequence[int], spec: str) -> Iterator[MatrixRows]:
+    """Yield the visible vectors of items that were made by a provider, of the chunks that are visible."""
+    for item in items:
+        found = connection.execute(
+            f"SELECT first_chunk, chunks, searchable.input, {_RESULT} FROM searchable JOIN results ON key = ? "
+            f"WHERE item = ? AND {_VISIBLE} AND results.since <= {_EPOCH} AND results.until > {_EPOCH}",
+            (item * STEPS_MAX + step, item),
+        ).fetchone()
+        if found is None:
+            continue
+        first, count, made_of, *content, input_ = found
+        if made_of != input_ or not count:
+            continue
+        vectors = unpack_dense(Content(*content))
+        if vectors.spec == spec and vectors.count == count:
+            yield MatrixRows(vectors.vectors, vectors.width, np.arange(first, first + count, dtype=np.int64), spec)

@@ -1,0 +1,456 @@
+"""Write what visits made of files, in the transaction of a commit.
+
+What is written is not visible: it is `since` a later epoch. What it replaces is visible until then, and is removed
+after that (see `generations`). A result that was never visible and is replaced again is removed at once.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from inorder.errors import InvariantViolation
+from inorder.index.calls import insert_calls
+
+from .codec import TextBlock
+from .contents import encode_path
+from .rows import CHUNK, DENSE, INDEX, FileFacts, FileResult, SearchRows, StepFailure, StepResult
+from .schema import FOREVER, STEPS_MAX, TEXT_BLOCKS_MAX, held_epoch, next_epoch
+from .terms import TermQueue
+from .totals import FamilySummary, PendingTotals, count_family, hash_result
+
+OWNED_TABLES = ("chunk_rows", "symbols", "imports", "calls", "callees")
+_ENCODER = msgspec.msgpack.Encoder()
+_SUMMARY = msgspec.msgpack.Decoder(FamilySummary)
+
+
+class _Owned(NamedTuple):
+    """A result of an item."""
+
+    id: int
+    step: int
+    since: int
+    until: int
+    output: bytes
+    summary: bytes | None
+    is_rows: bool
+    counts: dict[str, int]
+
+
+class FileWriter:
+    """Writes results of visits, in the transactions of its caller. After one that failed, another writer is needed."""
+
+    def __init__(self, connection: sqlite3.Connection, run_id: str = "") -> None:
+        self._connection = connection
+        self._run_id = run_id
+        self.terms = TermQueue(connection)
+        self._totals = PendingTotals()
+        query = "SELECT COALESCE(SUM(chunks), 0) FROM searchable"
+        self._chunks_before: int = connection.execute(query).fetchone()[0]
+        self._chunks_added = 0
+        self.epoch: int = connection.execute("SELECT epoch FROM generation").fetchone()[0]
+        self._steps: dict[str, int] = dict(connection.execute("SELECT name, id FROM steps").fetchall())
+        self._names = {id_: name for name, id_ in self._steps.items()}
+        self._settings: dict[tuple[int, str], int] = {}
+        self._run: int | None = None
+        [last] = connection.execute(
+            "SELECT max(COALESCE((SELECT MAX(id) FROM results), 0), COALESCE((SELECT MAX(id) FROM searchable), 0), "
+            f"COALESCE((SELECT MAX(id) FROM texts), 0) / {TEXT_BLOCKS_MAX})"
+        ).fetchone()
+        self._next_id: int = last + 1
+        """Of a result. Texts are named by it, so it is above that of every text, too."""
+
+    def write(self, results: Iterable[FileResult]) -> None:
+        """Write what visits made."""
+        for result in results:
+            self._write_file(result)
+        self._totals.store(self._connection)
+
+    def is_bulk(self, least: int) -> bool:
+        """Whether at least so many chunks were added, and as many as there were before."""
+        return self._chunks_added > max(least, self._chunks_before)
+
+    def find_step(self, name: str) -> int:
+        """Return the number of a step, which is new if the library does not know it."""
+        found = self._steps.get(name)
+        if found is None:
+            found = len(self._steps)
+            if found >= STEPS_MAX:
+                raise InvariantViolation(f"a library has at most {STEPS_MAX} steps; {name!r} is one more")
+            self._connection.execute("INSERT INTO steps VALUES (?, ?)", (found, name))
+            self._steps[name], self._names[found] = found, name
+        return found
+
+    def find_settings(self, step: str, hash_: str, parts: Mapping[str, str] | None = None) -> int:
+        """Return the number of the settings of a step. `parts` has the hash or value of each part of them."""
+        key = self.find_step(step), hash_
+        found = self._settings.get(key)
+        if found is None or parts:
+            listed = msgspec.json.encode(parts or {}, order="deterministic").decode()
+            self._connection.execute(
+                "INSERT INTO settings (step, hash, parts) VALUES (?, ?, ?) ON CONFLICT (step, hash) "
+                "DO UPDATE SET parts = excluded.parts WHERE excluded.parts != '{}'",
+                (*key, listed),
+            )
+            query = "SELECT id FROM settings WHERE step = ? AND hash = ?"
+            found = self._settings[key] = int(self._connection.execute(query, key).fetchone()[0])
+        return found
+
+    # ---- Files
+
+    def _write_file(self, result: FileResult) -> None:
+        epoch = held_epoch(self.epoch) if result.is_held else next_epoch(self.epoch)
+        if result.is_removed:
+            self._remove_item(result.file.item_id, epoch)
+            return
+        item, is_new = self._put_item(result.file)
+        visit = _Visit(item, result.file.item_id, epoch, None if is_new else self._list_owned(item))
+        for step in result.steps:
+            self._put_result(visit, step)
+            if step.step == INDEX and result.rows is not None:
+                self._put_rows(visit, step, result.rows)
+        if result.failure is not None:
+            self._put_failure(visit, result.failure)
+        elif not result.file.has_results:
+            self._drop_states(visit, None)
+        if visit.is_changed:
+            self._connection.execute("INSERT OR IGNORE INTO pending VALUES (?, ?)", (epoch, item))
+
+    def _put_item(self, file: FileFacts) -> tuple[int, bool]:
+        """Insert or update the row of a file. Returns its number, and whether it is new."""
+        values = (
+            file.kind,
+            encode_path(file.path),
+            file.signature or None,
+            file.sha256 or None,
+            file.size,
+            file.reason or None,
+            file.copy_of or None,
+            file.parent or None,
+        )
+        cursor = self._connection.execute(
+            "INSERT INTO items (kind, path, signature, sha256, size, reason, copy_of, parent, item_id) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (*values, file.item_id),
+        )
+        if cursor.rowcount:
+            return cursor.lastrowid or 0, True
+        query = "SELECT id FROM items WHERE item_id = ?"
+        item = int(self._connection.execute(query, (file.item_id,)).fetchone()[0])
+        self._connection.execute(
+            "UPDATE items SET kind = ?, path = ?, signature = ?, sha256 = ?, size = ?, reason = ?, copy_of = ?, "
+            "parent = ?, removed = 0 WHERE id = ?",
+            (*values, item),
+        )
+        return item, False
+
+    def _remove_item(self, item_id: str, epoch: int) -> None:
+        """Remove a file with everything that it owns. What is visible of it stays until the epoch."""
+        row = self._connection.execute("SELECT id FROM items WHERE item_id = ?", (item_id,)).fetchone()
+        if row is None:
+            return
+        visit = _Visit(row[0], item_id, epoch, self._list_owned(row[0]))
+        self._drop_states(visit, None)
+        self._connection.execute("UPDATE items SET removed = 1 WHERE id = ?", row)
+        self._connection.execute("INSERT OR IGNORE INTO pending VALUES (?, ?)", (epoch, row[0]))
+
+    # ---- Steps
+
+    def _put_result(self, visit: "_Visit", result: StepResult) -> None:
+        """Write the state of a step and its content, unless its content is the same as before."""
+        step = self.find_step(result.step)
+        key = visit.item * STEPS_MAX + step
+        self._connection.execute(
+            "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                key,
+                self.find_settings(result.step, result.settings),
+                result.input,
+                result.output,
+                result.duration_ms,
+                self._find_run(),
+                _ENCODER.encode(result.extras) if result.extras else None,
+            ),
+        )
+        if not visit.is_new:
+            self._connection.execute("DELETE FROM failures WHERE id = ?", (key,))
+        content = result.content
+        if content is None:
+            return
+        if any(each.output == result.output for each in visit.find_latest(step)):
+            return
+        self._retire(visit, [each for each in visit.owned if each.step == step])
+        number = self._take_id()
+        summary = _ENCODER.encode(result.summary) if result.summary is not None else None
+        self._connection.execute(
+            "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                number,
+                key,
+                visit.epoch,
+                FOREVER,
+                result.input if result.step == DENSE else None,
+                result.output,
+                content.codec,
+                content.size,
+                content.checksum,
+                summary,
+                content.data,
+            ),
+        )
+        self._put_texts(number, result.texts)
+        if result.step == CHUNK:
+            visit.texts = number
+        self._add(visit, visit.epoch, _Owned(number, step, 0, 0, result.output, summary, False, {}), 1)
+
+    def _put_texts(self, owner: int, blocks: Sequence[TextBlock]) -> None:
+        self._connection.executemany(
+            "INSERT INTO texts VALUES (?, ?, ?)",
+            [(owner * TEXT_BLOCKS_MAX + block.first, block.checksum, block.data) for block in blocks],
+        )
+
+    def _put_rows(self, visit: "_Visit", result: StepResult, rows: SearchRows) -> None:
+        """Write the rows of a file in the index, unless they are the same as before and of the same texts."""
+        step = self.find_step(INDEX)
+        texts = 0 if rows.texts else visit.texts or self._find_texts(visit)
+        output = bytes.fromhex(rows.digest)
+        for each in visit.find_latest(step):
+            if each.output == output and (not texts or self._has_texts(each.id, texts)):
+                return
+        self._retire(visit, [each for each in visit.owned if each.step == step])
+        connection = self._connection
+        number = self._take_id()
+        self._chunks_added += len(rows.chunks)
+        first = self.terms.add(rows.terms, len(rows.chunks), visit.epoch)
+        summary = _ENCODER.encode(result.summary) if result.summary is not None else None
+        connection.execute(
+            "INSERT INTO searchable VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                number,
+                visit.item,
+                visit.epoch,
+                FOREVER,
+                first,
+                len(rows.chunks),
+                texts or number,
+                rows.kind,
+                rows.language,
+                rows.lines,
+                rows.note,
+                result.input,
+                rows.digest,
+                summary,
+            ),
+        )
+        self._put_texts(number, rows.texts)
+        _insert(
+            connection,
+            "chunk_rows",
+            10,
+            [
+                (
+                    first + n,
+                    each.chunk_id,
+                    number,
+                    n,
+                    each.kind,
+                    each.name,
+                    each.context,
+                    each.start,
+                    each.end,
+                    each.pages,
+                )
+                for n, each in enumerate(rows.chunks)
+            ],
+        )
+        if rows.symbols:
+            symbols = [
+                (number, n, each.name, each.qualified, each.kind, each.start, each.end, each.signature)
+                for n, each in enumerate(rows.symbols)
+            ]
+            _insert(connection, "symbols", 8, symbols)
+        if rows.imports:
+            imports = [(number, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports)]
+            _insert(connection, "imports", 5, imports)
+        if rows.calls is not None:
+            insert_calls(connection, number, rows.calls)
+        counts = count_rows(rows.kind, rows.language, len(rows.chunks))
+        self._add(visit, visit.epoch, _Owned(number, step, 0, 0, output, summary, True, counts), 1)
+
+    def _put_failure(self, visit: "_Visit", failure: StepFailure) -> None:
+        """Write why a step failed. Unless the file is not to blame, it loses the results of that step and of those
+        after it."""
+        step = self.find_step(failure.step)
+        key = visit.item * STEPS_MAX + step
+        if not failure.is_outside:
+            self._drop_states(visit, {step, *map(self.find_step, failure.removes)})
+            self._connection.execute(
+                "INSERT OR REPLACE INTO states VALUES (?, ?, ?, NULL, ?, ?, NULL)",
+                (
+                    key,
+                    self.find_settings(failure.step, failure.settings),
+                    failure.input,
+                    failure.duration_ms,
+                    self._find_run(),
+                ),
+            )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                key,
+                failure.category,
+                failure.message,
+                failure.detail,
+                failure.attempts,
+                failure.is_outside,
+                self._find_run(),
+            ),
+        )
+
+    def _drop_states(self, visit: "_Visit", steps: set[int] | None) -> None:
+        """Remove the states of some steps, or of all, and retire their results."""
+        self._retire(visit, [each for each in visit.owned if steps is None or each.step in steps])
+        if visit.is_new:
+            return
+        first = visit.item * STEPS_MAX
+        for table in ("states", "failures"):
+            if steps is None:
+                query = f"DELETE FROM {table} WHERE id BETWEEN ? AND ?"
+                self._connection.execute(query, (first, first + STEPS_MAX - 1))
+            else:
+                keys = [(first + step,) for step in steps]
+                self._connection.executemany(f"DELETE FROM {table} WHERE id = ?", keys)
+
+    # ---- What an item owns
+
+    def _list_owned(self, item: int) -> list[_Owned]:
+        first = item * STEPS_MAX
+        found = [
+            _Owned(id_, key - first, since, until, output, summary, False, {})
+            for id_, key, since, until, output, summary in self._connection.execute(
+                "SELECT id, key, since, until, output, summary FROM results WHERE key BETWEEN ? AND ?",
+                (first, first + STEPS_MAX - 1),
+            )
+        ]
+        index = self._steps.get(INDEX, -1)
+        for id_, since, until, digest, summary, *facts in self._connection.execute(
+            "SELECT id, since, until, digest, summary, kind, language, chunks FROM searchable WHERE item = ?", (item,)
+        ):
+            counts = count_rows(*facts)
+            found.append(_Owned(id_, index, since, until, bytes.fromhex(digest), summary, True, counts))
+        return found
+
+    def _retire(self, visit: "_Visit", owned: Iterable[_Owned]) -> None:
+        """Make results invisible from the epoch of a visit on. Those that were never visible are removed."""
+        for each in owned:
+            visit.owned.remove(each)
+            if each.since > self.epoch:
+                self._add(visit, each.since, each, -1)
+                self._remove_unpublished(visit.item, each)
+            elif each.until > visit.epoch:
+                if each.until != FOREVER:
+                    self._add(visit, each.until, each, 1)
+                self._add(visit, visit.epoch, each, -1)
+                table = "searchable" if each.is_rows else "results"
+                self._connection.execute(f"UPDATE {table} SET until = ? WHERE id = ?", (visit.epoch, each.id))
+                if each.is_rows:
+                    self.terms.retire(each.id, visit.epoch)
+
+    def _remove_unpublished(self, item: int, each: _Owned) -> None:
+        if each.is_rows:
+            self.terms.retire(each.id, 0)
+            remove_rows(self._connection, item, each.id)
+        else:
+            remove_result(self._connection, item, each.id)
+
+    def _add(self, visit: "_Visit", epoch: int, each: _Owned, times: int) -> None:
+        """Add a result to the totals from an epoch on, or remove it from them."""
+        visit.is_changed = True
+        name = self._names[each.step]
+        counts = dict(each.counts)
+        if each.summary is not None:
+            counts.update(count_family(name, _SUMMARY.decode(each.summary)))
+        self._totals.add(epoch, hash_result(visit.item_id, name, each.output), counts, times)
+
+    def _find_texts(self, visit: "_Visit") -> int:
+        """Return the owner of the texts of the chunks of an item: its latest result of the step `chunk`."""
+        step = self.find_step(CHUNK)
+        return max((each.id for each in visit.owned if each.step == step), default=0)
+
+    def _has_texts(self, rows: int, texts: int) -> bool:
+        [found] = self._connection.execute("SELECT texts FROM searchable WHERE id = ?", (rows,)).fetchone()
+        return bool(found == texts)
+
+    def _take_id(self) -> int:
+        self._next_id += 1
+        return self._next_id - 1
+
+    def _find_run(self) -> int:
+        if self._run is None:
+            self._connection.execute(
+                "INSERT INTO runs (run_id, began_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (self._run_id, round(time.time(), 3)),
+            )
+            query = "SELECT id FROM runs WHERE run_id = ?"
+            self._run = int(self._connection.execute(query, (self._run_id,)).fetchone()[0])
+        return self._run
+
+
+class _Visit:
+    """A file while it is written."""
+
+    def __init__(self, item: int, item_id: str, epoch: int, owned: list[_Owned] | None) -> None:
+        self.item = item
+        self.item_id = item_id
+        self.epoch = epoch
+        self.owned = owned or []
+        self.is_new = owned is None
+        self.is_changed = False
+        self.texts = 0
+        """The owner of the texts of its chunks, if this visit has written them."""
+
+    def find_latest(self, step: int) -> list[_Owned]:
+        """Return the result of a step that nothing will replace, if it has one which becomes visible no later than what
+        this visit writes."""
+        return [each for each in self.owned if each.step == step and each.until == FOREVER and each.since <= self.epoch]
+
+
+def count_rows(kind: str, language: str, chunks: int) -> dict[str, int]:
+    """Return what a searchable file adds to the counts."""
+    counts = {f"files/{kind}": 1, f"chunks/{kind}": chunks}
+    if language:
+        counts[f"language/{kind}/{language}"] = 1
+    return counts
+
+
+def remove_rows(connection: sqlite3.Connection, item: int, id_: int) -> None:
+    """Remove a searchable file of an item, and the rows that it owns."""
+    [texts] = connection.execute("SELECT texts FROM searchable WHERE id = ?", (id_,)).fetchone()
+    connection.execute("DELETE FROM searchable WHERE id = ?", (id_,))
+    for table in OWNED_TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE file = ?", (id_,))
+    _remove_texts(connection, item, texts)
+
+
+def remove_result(connection: sqlite3.Connection, item: int, id_: int) -> None:
+    """Remove a result of an item."""
+    connection.execute("DELETE FROM results WHERE id = ?", (id_,))
+    _remove_texts(connection, item, id_)
+
+
+def _remove_texts(connection: sqlite3.Connection, item: int, owner: int) -> None:
+    """Remove texts, unless their result is there, or a searchable file still has them: the step `chunk` may have run
+    without the step `index`."""
+    used = connection.execute(
+        "SELECT 1 FROM results WHERE id = ?2 UNION ALL SELECT 1 FROM searchable WHERE item = ?1 AND texts = ?2 LIMIT 1",
+        (item, owner),
+    )
+    if used.fetchone() is None:
+        first = owner * TEXT_BLOCKS_MAX
+        connection.execute("DELETE FROM texts WHERE id BETWEEN ? AND ?", (first, first + TEXT_BLOCKS_MAX - 1))
+
+
+def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[object, ...]]) -> None:
+    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
