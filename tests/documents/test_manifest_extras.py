@@ -176,7 +176,7 @@ def test_pages_are_counted_once_also_for_a_pdf_that_is_read_in_parts(
 ) -> None:
     from inorder.documents.doctags import stage
 
-    monkeypatch.setattr(stage, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(stage, "LARGE_BYTES", 0)
     for name, pages in (("long.pdf", 7), ("short.pdf", 2)):
         (runs.docs / name).write_bytes(draw_pdf(*(draw_lines(f"Page {number}") for number in range(pages))))
     outcome = runs.doctags(split_pages=3)

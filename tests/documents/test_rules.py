@@ -10,9 +10,9 @@ import inorder
 from inorder.documents import discovery, inputs
 from inorder.documents.chunk import stage as chunk_stage
 from inorder.documents.chunk.chunks import build_chunks
+from inorder.documents.chunk.step import HISTOGRAM
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
-from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.embed.lexical import count_terms, split_terms
 from inorder.documents.layout import list_chunked, list_documents
 from inorder.documents.quantiles import find_quantile

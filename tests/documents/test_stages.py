@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from inorder.documents.chunk.worker import HISTOGRAM
+from inorder.documents.chunk.step import HISTOGRAM
 from inorder.documents.parquet import read_footer
 from inorder.report.contents import TOKEN_BOUNDS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS

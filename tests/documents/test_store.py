@@ -8,7 +8,7 @@ import pytest
 
 import inorder
 from inorder.documents.chunk.storage import read_chunks
-from inorder.documents.doctags.storage import unpack_document
+from inorder.documents.convert.stored import unpack_document
 from inorder.documents.embed.stored import load_dense, load_stored_terms
 from inorder.documents.layout import list_chunked, list_vectors
 from inorder.stage.store.database import close_readers, open_store, store_path

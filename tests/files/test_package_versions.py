@@ -73,9 +73,10 @@ def test_a_run_of_documents_does_not_load_what_parses_metadata() -> None:
     program = (
         "import sys\n"
         "import inorder.cli.command_group, inorder.cli.commands.pipeline.run\n"
-        "from inorder.documents.doctags.stage import DoctagsSettings\n"
+        "from inorder.documents.convert.settings import ConvertSettings, settings_of\n"
+        "import inorder.documents.doctags.stage\n"
         "import inorder.documents.chunk.stage, inorder.documents.embed.stage, inorder.index.stage\n"
-        "DoctagsSettings().version_of('any')\n"
+        "settings_of(ConvertSettings(), 'any')\n"
         "print([name for name in ('importlib.metadata', 'numpy', 'pyarrow', 'logging') if name in sys.modules])\n"
     )
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -141,8 +141,8 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "images are read without --ocr",
-        "documents/doctags/worker.py",
-        '(kind == "image" and item.meta["ocr"])',
+        "documents/convert/kinds.py",
+        '(kind == "image" and settings.ocr)',
         'kind == "image"',
         "tests/documents/readers/test_ocr_images.py::test_without_ocr_an_image_is_skipped_and_with_it_becomes_a_document",
     ),
@@ -239,9 +239,9 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "another content of the tokenizer file redoes nothing",
-        "documents/chunk/stage.py",
-        'tokenizer = f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',
-        'tokenizer = f"hf:{Path(path).name}"',
+        "documents/chunk/settings.py",
+        'return f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',
+        'return f"hf:{Path(path).name}"',
         f"{_RULES}test_another_content_of_the_tokenizer_file_does_the_chunks_again",
     ),
     Mutant(
@@ -281,7 +281,7 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a chunk of exactly a bound is counted above it",
-        "documents/chunk/worker.py",
+        "documents/chunk/step.py",
         "chunk.tokens > bound",
         "chunk.tokens >= bound",
         f"{_RULES}test_a_chunk_of_exactly_a_bound_is_counted_below_it",
@@ -341,9 +341,8 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "pages of a long PDF are counted twice",
         "documents/doctags/worker.py",
-        "    return _write_outputs(item, context, pdf.merge(parts), read_input(item))\n",
-        "    context.measure(pages=len(pdf.merge(parts).pages))\n"
-        "    return _write_outputs(item, context, pdf.merge(parts), read_input(item))\n",
+        "    return _write_outputs(context, merge(",
+        "    context.measure(pages=sum(len(part.pages) for part in parts))\n    return _write_outputs(context, merge(",
         f"{_EXTRAS}test_pages_are_counted_once_also_for_a_pdf_that_is_read_in_parts",
     ),
     Mutant(

@@ -101,7 +101,7 @@ SOURCES_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "objects that no reader knows are fetched",
-        "documents/doctags/kinds.py",
+        "documents/convert/kinds.py",
         "    return (kind if kind in READERS else NOT_FETCHED) if extension else ANY",
         "    return (kind if kind in READERS else ANY) if extension else ANY",
         f"{_RUNS}test_a_name_that_no_reader_knows_is_skipped_without_a_request",

@@ -119,7 +119,11 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
         "environment",
     ),
     _cut(
-        "tokens_min", "documents/chunk/stage.py", "if self.tokens_min is None else self.tokens_min", "", "command-line"
+        "tokens_min",
+        "documents/chunk/settings.py",
+        "if self.tokens_min is None else self.tokens_min",
+        "",
+        "command-line",
     ),
     _cut(
         "server_rate_per_s",

@@ -45,7 +45,7 @@ def count_parts(run: WiredRun) -> int:
     from inorder.documents.doctags import stage as doctags_stage
     from tests.documents.pdf_files import draw_lines, draw_pdf
 
-    run.patch.setattr(doctags_stage, "_LARGE_BYTES", 1)
+    run.patch.setattr(doctags_stage, "LARGE_BYTES", 1)
     make_source(run, "a.pdf", draw_pdf(*(draw_lines(f"page {number}") for number in range(4))))
     run.command("doctags", "docs", "--quiet", "--workers", "1")
     return len(read_manifest(run, "doctags"))

@@ -7,9 +7,9 @@ from pathlib import Path
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.units import join_pieces
+from inorder.documents.convert.stored import StoredDocument, unpack_document
 from inorder.documents.doctags.markdown import write_markdown
 from inorder.documents.doctags.record_reader import RecordSummary, read_record, read_summary
-from inorder.documents.doctags.storage import StoredDocument, unpack_document
 from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX
 
 from .results import LoadedResult, decode_result

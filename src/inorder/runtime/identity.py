@@ -7,7 +7,7 @@ commit record of the journal has one digest of all of them, in order.
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -61,6 +61,12 @@ def qualified_name(function: Callable[..., Any]) -> str:
 def hash_strings(*parts: str) -> str:
     """Return a short hash of these strings."""
     return blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def hash_settings(step: str, version: int | str, parts: Mapping[str, str]) -> str:
+    """Return a hash of what the results of a step depend on besides its input: its version, and its settings by
+    part."""
+    return hash_strings(step, str(version), *(each for part in sorted(parts.items()) for each in part))
 
 
 class StringsHash:

@@ -19,7 +19,8 @@ from docling_core.types.doc.document import (
 from docling_core.types.doc.labels import DocItemLabel, GroupLabel
 
 from inorder.documents.chunk.chunks import build_chunks
-from inorder.documents.chunk.pieces import LEVEL_MAX, TITLE_CHARACTERS_MAX, read_pieces
+from inorder.documents.chunk.model_pieces import TITLE_CHARACTERS_MAX
+from inorder.documents.chunk.pieces import LEVEL_MAX, read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
 from inorder.documents.doctags.docling_json import write_json

@@ -12,7 +12,7 @@ from msoffcrypto.format.ooxml import OOXMLFile
 
 from inorder.documents.doctags.stage import DoctagsSettings, make
 from inorder.documents.readers.office import decryption
-from inorder.documents.readers.passwords import use_passwords
+from inorder.documents.readers.passwords import read_passwords
 from inorder.documents.readers.registry import load_reader
 from inorder.errors import OperatorError, ReadError
 from tests.documents.document_text import words
@@ -85,16 +85,16 @@ def write_passwords(folder: Path, *passwords: str) -> str:
 
 
 def refuse(kind: str, data: bytes, password_file: str) -> str:
-    with use_passwords(password_file), pytest.raises(ReadError) as caught:
-        load_reader(kind)(data, "sealed")
+    with pytest.raises(ReadError) as caught:
+        load_reader(kind)(data, "sealed", read_passwords(password_file))
     assert PASSWORD not in str(caught.value)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("kind", PLAIN)
 def test_an_office_file_is_read_with_one_of_the_passwords(kind: str, sealed: dict[str, bytes], tmp_path: Path) -> None:
-    with use_passwords(write_passwords(tmp_path, "wrong", PASSWORD)):
-        found = load_reader(kind)(sealed[kind], "sealed")
+    passwords = read_passwords(write_passwords(tmp_path, "wrong", PASSWORD))
+    found = load_reader(kind)(sealed[kind], "sealed", passwords)
     assert words(found) == words(load_reader(kind)(PLAIN[kind], "sealed"))
     assert words(found)[-3:] == ["the", "sealed", "letter"]
 
@@ -122,15 +122,12 @@ def test_without_passwords_or_the_extra_the_reason_says_what_is_missing(
 
 
 @pytest.mark.req("ROB-1")
-def test_a_damaged_encrypted_file_is_refused_or_read_whatever_is_damaged(
-    sealed: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_damaged_encrypted_file_is_refused_or_read_whatever_is_damaged(sealed: dict[str, bytes]) -> None:
     data = sealed["docx"]
-    with use_passwords(write_passwords(tmp_path, PASSWORD)):
-        for at in range(0, len(data), len(data) // 4):
-            for damaged in (data[: at + 8], data[:at] + bytes(16) + data[at + 16 :]):
-                with contextlib.suppress(ReadError):
-                    load_reader("docx")(damaged, "damaged")
+    for at in range(0, len(data), len(data) // 4):
+        for damaged in (data[: at + 8], data[:at] + bytes(16) + data[at + 16 :]):
+            with contextlib.suppress(ReadError):
+                load_reader("docx")(damaged, "damaged", [PASSWORD])
 
 
 def test_an_office_file_from_before_2007_is_named_as_such(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inorder.documents.doctags.storage import PageRange
+from inorder.documents.convert.parts import PageRange
 from inorder.documents.doctags.worker import work
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inorder.documents.doctags.tags import write_doctags
-from inorder.documents.readers.passwords import use_passwords
+from inorder.documents.readers.passwords import read_passwords
 from inorder.documents.readers.registry import load_reader
 from inorder.errors import ReadError
 from tests.documents.docling_reference import assert_docling_agrees
@@ -24,8 +24,8 @@ ODF = SAMPLES["opendocument"]
 
 
 def assert_reads_as_golden(name: str, sealed: bytes, folder: Path) -> None:
-    with use_passwords(write_passwords(folder, "wrong", PASSWORD)):
-        document = load_reader(VARIANTS[name][0])(sealed, "name")
+    passwords = read_passwords(write_passwords(folder, "wrong", PASSWORD))
+    document = load_reader(VARIANTS[name][0])(sealed, "name", passwords)
     assert (GOLDEN / f"{name}.golden").read_text(encoding="utf-8").startswith(f"{write_doctags(document)}\n")
     assert_docling_agrees(document)
 
@@ -43,8 +43,8 @@ def test_an_encrypted_opendocument_file_reads_as_the_plain_one(name: str, method
 
 
 def refuse(data: bytes, password_file: str) -> str:
-    with use_passwords(password_file), pytest.raises(ReadError) as caught:
-        load_reader("opendocument")(data, "sealed")
+    with pytest.raises(ReadError) as caught:
+        load_reader("opendocument")(data, "sealed", read_passwords(password_file))
     assert PASSWORD not in str(caught.value)
     return str(caught.value)
 
@@ -64,13 +64,12 @@ def test_without_the_password_the_reason_says_so(
 
 @pytest.mark.req("ROB-1")
 @pytest.mark.parametrize("method", METHODS)
-def test_a_damaged_encrypted_opendocument_file_is_refused_or_read(method: Method, tmp_path: Path) -> None:
+def test_a_damaged_encrypted_opendocument_file_is_refused_or_read(method: Method) -> None:
     sealed = encrypt_odf(ODF, PASSWORD, method)
-    with use_passwords(write_passwords(tmp_path, PASSWORD)):
-        for at in range(0, len(sealed), len(sealed) // 40):
-            for damaged in (sealed[:at], sealed[:at] + bytes(4) + sealed[at + 4 :]):
-                with contextlib.suppress(ReadError):
-                    load_reader("opendocument")(damaged, "damaged")
+    for at in range(0, len(sealed), len(sealed) // 40):
+        for damaged in (sealed[:at], sealed[:at] + bytes(4) + sealed[at + 4 :]):
+            with contextlib.suppress(ReadError):
+                load_reader("opendocument")(damaged, "damaged", [PASSWORD])
 
 
 @pytest.mark.req("ROB-1")

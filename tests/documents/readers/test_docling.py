@@ -66,7 +66,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("kind", MADE)
 def test_every_kind_is_exported_as_docling_does_it(kind: str) -> None:
     skip_without_docling()
-    found = docling.convert(kind, MADE[kind](), "guide", "guide.odd")
+    found = docling.DoclingConverter().convert(kind, MADE[kind](), "guide", "guide.odd")
     document = DoclingDocument.model_validate_json(found.record)
     assert document.export_to_doctags() == found.doctags.decode()
     assert "the lamp at dusk" in found.doctags.decode()
@@ -81,7 +81,7 @@ def test_all_kinds_it_is_given_are_tried_here() -> None:
 
 def test_what_stands_before_the_first_heading_is_part_of_the_page() -> None:
     skip_without_docling()
-    record = json.loads(docling.convert("html", HTML.encode(), "rota", "rota.html").record)
+    record = json.loads(docling.DoclingConverter().convert("html", HTML.encode(), "rota", "rota.html").record)
     [first] = [text for text in record["texts"] if text["text"].startswith("The keeper")]
     assert first["content_layer"] == "body"
 
@@ -93,7 +93,7 @@ def test_what_stands_before_the_first_heading_is_part_of_the_page() -> None:
 def test_what_it_cannot_read_is_one_line(kind: str, data: bytes, reason: str) -> None:
     skip_without_docling()
     with pytest.raises(ReadError, match=reason) as caught:
-        docling.convert(kind, data, "broken", "broken")
+        docling.DoclingConverter().convert(kind, data, "broken", "broken")
     message = str(caught.value)
     assert message.startswith("docling cannot read the file: ")
     assert "\n" not in message

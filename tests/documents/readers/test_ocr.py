@@ -71,7 +71,7 @@ def pdf_of(*pages: Draw) -> bytes:
 @pytest.fixture(scope="module")
 def log() -> Document:
     skip_without_ocr()
-    return pdf.read(pdf_of(draw_typed_page, scan), "log", ocr=True)
+    return pdf.read(pdf_of(draw_typed_page, scan), "log", recognizer=ocr.Recognizer())
 
 
 def skip_without_ocr() -> None:
@@ -101,23 +101,25 @@ def test_the_page_and_its_warning_say_that_it_was_read_by_ocr(log: Document) -> 
 def test_read_in_parts_a_scanned_page_is_the_same(log: Document) -> None:
     data = pdf_of(draw_typed_page, scan)
     stats = pdf.collect_stats(data)
-    parts = [pdf.read(data, "log", first_page=page, last_page=page, stats=stats, ocr=True) for page in (1, 2)]
+    parts = [
+        pdf.read(data, "log", first_page=page, last_page=page, stats=stats, recognizer=ocr.Recognizer())
+        for page in (1, 2)
+    ]
     assert pdf.merge(parts) == log
     assert HANDLES.open == 0
 
 
 def test_a_page_of_marks_that_are_no_text_is_still_a_page_without_text() -> None:
     skip_without_ocr()
-    document = pdf.read(pdf_of(marks), "marks", ocr=True)
+    document = pdf.read(pdf_of(marks), "marks", recognizer=ocr.Recognizer())
     assert document.warnings == ["page 1 has no text layer (a scanned page?)"]
     assert not document.pages[0].is_ocr
     assert document.blocks == []
 
 
-def test_pages_with_text_and_empty_pages_are_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
-    skip_without_ocr()
-    monkeypatch.setattr(ocr, "_load_engine", lambda: pytest.fail("a page was recognised"))
-    document = pdf.read(pdf_of(draw_typed_page, lambda canvas: None), "typed", ocr=True)
+def test_pages_with_text_and_empty_pages_are_not_recognised() -> None:
+    recognizer = ocr.Recognizer(lambda: pytest.fail("a page was recognised"))
+    document = pdf.read(pdf_of(draw_typed_page, lambda canvas: None), "typed", recognizer=recognizer)
     assert document.warnings == ["page 2 is empty"]
 
 

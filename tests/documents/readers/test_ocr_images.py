@@ -17,7 +17,7 @@ from PIL import Image
 from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.doctags import stage as doctags
+from inorder.documents.convert import settings
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.model import Paragraph
@@ -48,11 +48,11 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    monkeypatch.setattr(ocr, "_load_engine", lambda: engine)
+    monkeypatch.setattr(ocr, "open_engine", lambda: engine)
     monkeypatch.setattr(image, "image_version", lambda: "image/test")
-    monkeypatch.setattr(doctags, "image_version", lambda: "image/test")
-    monkeypatch.setattr(doctags, "ocr_version", lambda: "ocr/test")
-    monkeypatch.setattr(doctags, "require_ocr", lambda: None)
+    monkeypatch.setattr(settings, "image_version", lambda: "image/test")
+    monkeypatch.setattr(settings, "ocr_version", lambda: "ocr/test")
+    monkeypatch.setattr(settings, "require_ocr", lambda: None)
     return engine
 
 
@@ -69,7 +69,7 @@ GREY = Image.new("L", (400, 200), 128)
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "TIFF", "WEBP", "BMP"])
 def test_the_text_of_an_image_is_a_page_that_says_how_it_was_read(format: str, engine: Engine) -> None:
-    document = image.read(encode(GREY.convert("RGB"), format=format, dpi=(144, 144)), "scan")
+    document = image.read(encode(GREY.convert("RGB"), format=format, dpi=(144, 144)), "scan", ocr.Recognizer())
     [block] = document.blocks
     assert isinstance(block, Paragraph)
     assert (block.text, block.page) == ("Page 1 of the log", 1)
@@ -83,7 +83,7 @@ def test_the_text_of_an_image_is_a_page_that_says_how_it_was_read(format: str, e
 
 
 def test_places_are_in_points_by_the_resolution_of_the_image(engine: Engine) -> None:
-    document = image.read(encode(GREY, dpi=(144, 144)), "scan")
+    document = image.read(encode(GREY, dpi=(144, 144)), "scan", ocr.Recognizer())
     [block] = document.blocks
     assert block.box == pytest.approx((10, 5, 110, 15), abs=1)
     assert document.pages[0].width == pytest.approx(200, abs=1)
@@ -91,13 +91,15 @@ def test_places_are_in_points_by_the_resolution_of_the_image(engine: Engine) -> 
 
 @pytest.mark.parametrize("dpi", [(0, 0), (1, 1), (99_999, 99_999)])
 def test_a_resolution_that_cannot_be_is_not_believed(dpi: tuple[int, int], engine: Engine) -> None:
-    assert image.read(encode(GREY, dpi=dpi), "scan").pages[0].width == pytest.approx(144, abs=1)
+    assert image.read(encode(GREY, dpi=dpi), "scan", ocr.Recognizer()).pages[0].width == pytest.approx(144, abs=1)
 
 
 def test_every_page_of_a_tiff_is_read_and_reported(engine: Engine) -> None:
     reported: list[tuple[int, int]] = []
     white = Image.new("L", (50, 50), 255)
-    document = image.read(encode(GREY, white, GREY, format="TIFF"), "fax", lambda *page: reported.append(page))
+    document = image.read(
+        encode(GREY, white, GREY, format="TIFF"), "fax", ocr.Recognizer(), lambda *page: reported.append(page)
+    )
     assert reported == [(1, 3), (2, 3), (3, 3)]
     assert [(page.number, page.is_ocr) for page in document.pages] == [(1, True), (2, False), (3, True)]
     assert document.warnings[1] == "no text was recognized on page 2"
@@ -106,20 +108,22 @@ def test_every_page_of_a_tiff_is_read_and_reported(engine: Engine) -> None:
 def test_a_photograph_is_turned_upright(engine: Engine) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
-    image.read(encode(GREY, format="JPEG", exif=exif), "photo")
+    image.read(encode(GREY, format="JPEG", exif=exif), "photo", ocr.Recognizer())
     assert engine.seen[0].shape == (400, 200, 3)
 
 
 def test_what_is_transparent_is_white_and_colours_are_in_the_order_of_the_engine(engine: Engine) -> None:
     picture = Image.new("RGBA", (40, 40), (0, 0, 0, 0))
     picture.putpixel((0, 0), (255, 0, 0, 255))
-    image.read(encode(picture), "logo")
+    image.read(encode(picture), "logo", ocr.Recognizer())
     assert engine.seen[0][0, 0].tolist() == [0, 0, 255]
     assert engine.seen[0][1:].min() == 255
 
 
 def test_a_large_image_is_made_smaller(engine: Engine) -> None:
-    document = image.read(encode(Image.new("L", (6000, 3000), 128), format="JPEG", dpi=(300, 300)), "scan")
+    document = image.read(
+        encode(Image.new("L", (6000, 3000), 128), format="JPEG", dpi=(300, 300)), "scan", ocr.Recognizer()
+    )
     assert max(engine.seen[0].shape) == SIDE_PIXELS_MAX
     assert document.pages[0].width == pytest.approx(1440, rel=0.01)
 
@@ -127,7 +131,7 @@ def test_a_large_image_is_made_smaller(engine: Engine) -> None:
 def test_an_image_reads_as_it_always_did_and_docling_core_agrees(engine: Engine) -> None:
     """To write the golden file again: INORDER_GOLDEN=1."""
     white = Image.new("L", (300, 200), 255)
-    document = image.read(encode(GREY, white, GREY, format="TIFF", dpi=(144, 144)), "fax")
+    document = image.read(encode(GREY, white, GREY, format="TIFF", dpi=(144, 144)), "fax", ocr.Recognizer())
     chunks = build_chunks("fax", read_pieces(write_json(document)), count_words, 8, 32)
     lines = [f"{chunk.tokens:>3} {chunk.pages}: {chunk.text}" for chunk in chunks]
     found = "\n".join([write_doctags(document), *document.warnings, "", *lines, ""])
@@ -154,7 +158,7 @@ def claim_size(width: int, height: int) -> bytes:
 @pytest.mark.parametrize("size", [(50_000, 50_000), (2**31 - 1, 2**31 - 1), (13_000, 13_000)])
 def test_an_image_that_is_too_large_is_refused_before_it_is_decoded(size: tuple[int, int], engine: Engine) -> None:
     with pytest.raises(ReadError, match=r"more than 150,000,000 pixels$"):
-        image.read(claim_size(*size), "bomb")
+        image.read(claim_size(*size), "bomb", ocr.Recognizer())
     assert engine.seen == []
 
 
@@ -166,12 +170,12 @@ def test_a_damaged_image_is_refused_or_read_whatever_is_damaged(format: str, eng
     for at in range(8, len(data), max(1, len(data) // 60)):
         for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]):
             with contextlib.suppress(ReadError):
-                image.read(damaged, "damaged")
+                image.read(damaged, "damaged", ocr.Recognizer())
 
 
 def test_more_pages_than_the_limit_are_left_out_with_a_warning(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "PAGES_MAX", 2)
-    document = image.read(encode(GREY, GREY, GREY, format="TIFF"), "fax")
+    document = image.read(encode(GREY, GREY, GREY, format="TIFF"), "fax", ocr.Recognizer())
     assert len(document.pages) == 2
     assert document.warnings[0] == "only the first 2 of 3 pages were read"
 

@@ -13,13 +13,11 @@ from typing import Annotated
 
 import msgspec
 
+from .model_pieces import Sections, join_table
 from .units import Piece
 
-TITLE_CHARACTERS_MAX = 1000
-"""Limit for a title in a section path, which every chunk repeats: a whole page may be labelled a heading by mistake."""
 LEVEL_MAX = 100
 """The deepest heading level of the format."""
-_SEPARATOR = " | "
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 _PageNumber = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
@@ -106,9 +104,7 @@ class _DocumentWalk:
             for kind in _Record.__struct_fields__[1:]
             for number, item in enumerate(getattr(document, kind))
         }
-        self._sections: list[tuple[int, str]] = []
-        """The enclosing headings: level and text."""
-        self._path: tuple[str, ...] = ()
+        self._sections = Sections()
 
     def pieces(self) -> Iterator[Piece]:
         """All pieces of the document."""
@@ -142,32 +138,25 @@ class _DocumentWalk:
             text, pages = _join_inline(parts), tuple({page: None for part in parts for page in part.pages})
         if text and not text.isspace():
             if kind == "heading":
-                self._open_section(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
-            yield Piece(text, kind, ref, pages, self._path)
+                self._sections.open(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
+            yield Piece(text, kind, ref, pages, self._sections.path)
         if item.footnotes:
             yield from self._visit_below(item.footnotes)
 
-    def _open_section(self, level: int, text: str) -> None:
-        while self._sections and self._sections[-1][0] >= level:
-            self._sections.pop()
-        self._sections.append((level, text[:TITLE_CHARACTERS_MAX]))
-        self._path = tuple([title for _, title in self._sections])
-
     def _join_table(self, data: _TableData) -> str:
-        rows: dict[int, list[tuple[int, str]]] = {}
-        for cell in data.table_cells:
-            text = " ".join(cell.text.split())
-            if cell.ref is not None:
-                text = self._join_cell(cell.ref) or text
-            if text:
-                rows.setdefault(cell.start_row_offset_idx, []).append((cell.start_col_offset_idx, text))
-        return "\n".join(_SEPARATOR.join(text for _, text in sorted(rows[row])) for row in sorted(rows))
+        return join_table(
+            (cell.start_row_offset_idx, cell.start_col_offset_idx, self._find_text(cell)) for cell in data.table_cells
+        )
+
+    def _find_text(self, cell: _RecordCell) -> str:
+        text = "" if cell.ref is None else self._join_cell(cell.ref)
+        return text or " ".join(cell.text.split())
 
     def _join_cell(self, ref: _RecordRef) -> str:
         """The text of all items in a cell. A heading there opens no section."""
-        sections, path = list(self._sections), self._path
+        outer, self._sections = self._sections, self._sections.copy()
         text = _join_inline(self._visit_below([ref]))
-        self._sections, self._path = sections, path
+        self._sections = outer
         return text
 
 

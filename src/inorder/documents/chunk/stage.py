@@ -1,12 +1,8 @@
 """The stage `chunk`: every document in DATA becomes chunks that follow its structure and fit a model."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
-
-import msgspec
 
 from inorder.documents.cost import count_blocks
 from inorder.documents.edits import edit_documents
@@ -17,7 +13,6 @@ from inorder.documents.layout import (
     DOCUMENT_RESULTS,
     DOCUMENTS,
     Layout,
-    LayoutChoice,
     Result,
     StoredResults,
     bind_count_stored,
@@ -27,8 +22,8 @@ from inorder.documents.layout import (
     remove_other_layout,
     resolve_layout,
 )
-from inorder.errors import OperatorError, require
-from inorder.runtime.identity import hash_strings
+from inorder.errors import require
+from inorder.runtime.identity import hash_settings
 from inorder.stage.contracts import (
     Configurable,
     LastRun,
@@ -42,44 +37,12 @@ from inorder.stage.contracts import (
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
-from .chunks import SCHEMA_VERSION
+from .settings import NAME, VERSION, ChunkSettings, settings_of
 from .tokens import load_counter
 from .worker import FOLLOW_IMPORTS, list_other_formats, work
 
-NAME = "chunk"
 _TIMEOUT_S = 300.0
 """As long as a document may take to be read; chunking it takes a fraction of that."""
-
-
-class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How documents are chunked."""
-
-    tokens_min: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """A smaller chunk is joined to a neighbour if both fit together; None: half of `tokens_max`."""
-    tokens_max: Annotated[int, msgspec.Meta(ge=1)] = 512
-    """The largest chunk."""
-    tokenizer: str = "words"
-    """`words`, or `hf:PATH` for a tokenizer.json."""
-    layout: LayoutChoice = "auto"
-    """Where chunks are kept: in the store of the stage, or in a file per document."""
-    format: Literal["auto", "parquet", "jsonl"] = "auto"
-    """The format of the files, if the layout is `files`; `auto`: Parquet."""
-
-    def __post_init__(self) -> None:
-        require(
-            self.resolved_tokens_min <= self.tokens_max,
-            f"tokens_min must be at most tokens_max, got {self.tokens_min} and {self.tokens_max}",
-        )
-
-    @property
-    def file_format(self) -> str:
-        """The format of chunk files."""
-        return "parquet" if self.format == "auto" else self.format
-
-    @property
-    def resolved_tokens_min(self) -> int:
-        """`tokens_min`, or its default."""
-        return self.tokens_max // 2 if self.tokens_min is None else self.tokens_min
 
 
 def make(settings: ChunkSettings) -> Stage:
@@ -103,16 +66,8 @@ stage = Configurable(settings=ChunkSettings, make=make)
 def _hash_configuration(settings: ChunkSettings, layout: Layout) -> str:
     """A hash of everything that chunks depend on, except the documents."""
     load_counter(settings.tokenizer)
-    tokenizer = settings.tokenizer
-    kind, _, path = tokenizer.partition(":")
-    if kind == "hf":
-        try:
-            tokenizer = f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
-        except OSError as error:
-            raise OperatorError(f"cannot read the tokenizer {path}: {error.strerror or error}") from error
-    sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"
     format_ = settings.file_format if layout == "files" else layout
-    return hash_strings(NAME, str(SCHEMA_VERSION), sizes, tokenizer, format_)
+    return hash_settings(NAME, VERSION, settings_of(settings) | {"format": format_})
 
 
 def plan(settings: ChunkSettings, sources: list[Path], data: Path) -> StagePlan:

@@ -1,47 +1,62 @@
-"""The worker of stage `chunk`: from the record of one document to its chunks."""
+"""The worker of stage `chunk`: it gives the document of an item to the step, and writes the chunks."""
 
-from collections import Counter
-from functools import lru_cache
 from typing import Any
 
-from inorder.documents.doctags.storage import unpack_document
+from inorder.documents.convert.stored import StoredDocument, unpack_document
 from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS
-from inorder.documents.quantiles import find_quantile
+from inorder.errors import ReadError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.store.inputs import Input
 from inorder.stage.store.reading import is_stored, read_content
 
-from .chunks import Chunk, build_chunks
-from .tokens import load_counter
+from .chunks import Chunk
+from .settings import ChunkSettings
+from .step import NO_TEXT, chunk, summarize
+from .tokens import TokenCounter, load_counter
 
-FOLLOW_IMPORTS = ("inorder.documents.chunk.pack", "inorder.documents.chunk.pieces", "inorder.documents.chunk.storage")
+FOLLOW_IMPORTS = (
+    "inorder.documents.chunk.pack",
+    "inorder.documents.chunk.model_pieces",
+    "inorder.documents.chunk.storage",
+)
 """What the first items need."""
-HISTOGRAM = (32, 64, 128, 256, 384, 512, 1024)
-"""Upper bounds of the classes in which chunk sizes are counted. One more class has no upper bound."""
+_COUNTER = "counter"
+"""The resource of a worker that counts tokens."""
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     """Chunk one document. The settings are in the item's `meta`."""
-    from .pieces import read_pieces
-
+    meta = item.meta
+    settings = ChunkSettings(tokens_min=meta["tokens_min"], tokens_max=meta["tokens_max"], tokenizer=meta["tokenizer"])
+    document, count = _read_document(item.inputs["record"]), _get_counter(settings, context)
     try:
-        pieces = read_pieces(_read_record(item.inputs["record"]))
-    except ValueError as error:
+        chunks = chunk(item.item_id, document, settings, count)
+    except ReadError as error:
         raise StageError(str(error), category="input") from None
-    count = _load_counter(item.meta["tokenizer"])
-    chunks = build_chunks(item.item_id, pieces, count, item.meta["tokens_min"], item.meta["tokens_max"])
     written = _write(item, context, chunks)
     if not chunks:
-        context.warn("the document has no text")
-    context.measure(chunks=len(chunks), tokens=sum(chunk.tokens for chunk in chunks))
-    return _summarize(chunks) | written
+        context.warn(NO_TEXT)
+    found = summarize(chunks)
+    context.measure(chunks=found["chunks"], tokens=found["tokens"])
+    return found | written
 
 
-def _read_record(source: Input) -> bytes:
+def _get_counter(settings: ChunkSettings, context: StageContext) -> TokenCounter:
+    found = context.resources.get(_COUNTER)
+    if found is None:
+        found = context.resources[_COUNTER] = load_counter(settings.tokenizer)
+    counter: TokenCounter = found
+    return counter
+
+
+def _read_document(source: Input) -> StoredDocument:
     content = read_content(source)
-    return unpack_document(content).write_record() if is_stored(source) else content
+    try:
+        return unpack_document(content) if is_stored(source) else StoredDocument(record=content)
+    except ValueError as error:
+        raise StageError(str(error), category="input") from None
 
 
 def _write(item: WorkItem, context: StageContext, chunks: list[Chunk]) -> dict[str, Any]:
@@ -56,9 +71,6 @@ def _write(item: WorkItem, context: StageContext, chunks: list[Chunk]) -> dict[s
     return write_chunks(context.output("chunks"), item.meta["format"], chunks, item.cfg_hash)
 
 
-_load_counter = lru_cache(maxsize=1)(load_counter)
-
-
 def list_other_formats(item: WorkItem) -> list[str]:
     """The chunk files of a document in formats other than the chosen one, and their fingerprints."""
     if item.meta["layout"] == "store":
@@ -66,19 +78,3 @@ def list_other_formats(item: WorkItem) -> list[str]:
     suffixes = [suffix for format_, suffix in CHUNK_SUFFIXES.items() if format_ != item.meta["format"]]
     others = [f"{CHUNKS}/{item.item_id}{suffix}" for suffix in suffixes]
     return [path for other in others for path in (f"{other}{FINGERPRINT_SUFFIX}", other)]
-
-
-def _summarize(chunks: list[Chunk]) -> dict[str, Any]:
-    sizes = Counter(chunk.tokens for chunk in chunks)
-    histogram = [0] * (len(HISTOGRAM) + 1)
-    for chunk in chunks:
-        histogram[sum(chunk.tokens > bound for bound in HISTOGRAM)] += 1
-    return {
-        "chunks": len(chunks),
-        "tokens": sum(chunk.tokens for chunk in chunks),
-        "characters": sum(len(chunk.text) for chunk in chunks),
-        "histogram": histogram,
-        "tokens_p50": find_quantile(sizes, 0.5),
-        "tokens_p95": find_quantile(sizes, 0.95),
-        "empty_chunks": sum(not chunk.text.strip() for chunk in chunks),
-    }

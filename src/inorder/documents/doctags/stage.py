@@ -12,33 +12,26 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from inorder.documents.archives.discovery import ArchiveExpander
+from inorder.documents.convert.kinds import OCR_KINDS, guess_kind, settle_kind
+from inorder.documents.convert.parts import LARGE_BYTES, PageRange
+from inorder.documents.convert.settings import NAME, VERSION, ConvertSettings, require_readers, settings_of
 from inorder.documents.copies import CopyFinder, CopyLog, SizeFilter, find_made_of, may_have_copies
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, FileBatch, discover_batches
 from inorder.documents.inputs import BYTES_MAX, is_there
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.other_sources import OtherSources
-from inorder.documents.readers.docling import DOCLING_FORMATS
-from inorder.documents.readers.html.extent import Extent
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
-from inorder.documents.readers.registry import (
-    READERS,
-    docling_version,
-    image_version,
-    ocr_version,
-    reader_version,
-    require_docling,
-    require_ocr,
-)
+from inorder.documents.readers.registry import READERS
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.engines.base import count_cpus
 from inorder.files.heads import read_head
-from inorder.runtime.identity import hash_strings, new_run_id
+from inorder.runtime.identity import hash_settings, hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
 from inorder.sources.remote_input import RemoteInput, set_limits
 from inorder.stage.context import StageContext
@@ -63,12 +56,10 @@ from inorder.stage.store.inputs import AddressedInput
 from inorder.stage.unchanged.receipt import hash_listing, read_listing
 from inorder.version import __version__
 
-from .kinds import ANY, choose_reader, count_remote, fetch_remote, guess_kind
+from .kinds import count_remote, fetch_remote
 from .listing import FileListing, ListingComparison, hash_batch, list_dropped_ids
 from .storage import (
-    STAGE_NAME,
     SURVEY_NAME,
-    PageRange,
     document_outputs,
     make_part_read,
     part_path,
@@ -76,28 +67,15 @@ from .storage import (
 )
 from .worker import IMPORTS, predict_outcome, work
 
-SCHEMA_VERSION = 1
-_LARGE_BYTES = 256 * 1024
-"""A smaller PDF is not worth a survey."""
-_OCR_PAGES_MAX = 10
-"""Pages per part with OCR: a page may take ten seconds, and an item has five minutes."""
 _TIMEOUT_S = 300.0
 _MEMORY_BYTES = 4 * 2**30
 
 
-class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that the content of the documents depends on."""
+class DoctagsSettings(ConvertSettings, frozen=True, kw_only=True):
+    """The settings of the step, and of where documents come from and go to."""
 
-    split_pages: Annotated[int, msgspec.Meta(ge=0)] = 100
-    """A PDF with more pages than this is read in parts of this many pages; 0: never."""
-    reader: Literal["native", "docling"] = "native"
-    """Which readers to use for the kinds that both can read."""
     layout: LayoutChoice = "auto"
     """Where documents are kept: in the store of the stage, or in two files each."""
-    ocr: bool = False
-    """Whether to recognize the text of images, and of PDF pages that have no text layer."""
-    html: Extent = "article"
-    """How much of an HTML page is read: its article, or everything but hidden elements."""
     password_file: str = NO_PASSWORDS
     """A file with passwords for encrypted PDFs and office files, one per line; `none`: no passwords."""
     fetch_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 16
@@ -106,39 +84,18 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Requests per second to remote sources, of all worker processes together; None: no limit."""
 
     @property
-    def part_pages(self) -> int:
-        """Pages per part; 0: no PDF is read in parts."""
-        return min(self.split_pages, _OCR_PAGES_MAX) if self.ocr else self.split_pages
-
-    @property
     def password_path(self) -> str:
         """The absolute path of the password file, or `none`."""
         return self.password_file if self.password_file == NO_PASSWORDS else os.path.abspath(self.password_file)
 
-    def version_of(self, kind: str) -> str:
-        """Everything that a document of this kind depends on besides its file."""
-        if kind == ANY:
-            return " ".join(self.version_of(each) for each in [*sorted(READERS), "image"])
-        if self.reader == "docling" and kind in DOCLING_FORMATS:
-            return f"{kind} {docling_version()}"
-        if kind not in READERS:
-            return image_version() if self.ocr and kind == "image" else kind
-        found = reader_version(kind)
-        if kind == "html" and self.html != "article":
-            found += f" {self.html}"
-        return f"{found} {ocr_version()}" if self.ocr and kind == "pdf" else found
-
 
 def make(settings: DoctagsSettings) -> Stage:
     """The stage with these settings. Raises `OperatorError` if a package that they need is missing."""
-    if settings.reader == "docling":
-        require_docling()
-    if settings.ocr:
-        require_ocr()
+    require_readers(settings)
     read_passwords(settings.password_file)
     copies = CopyLog()
     return Stage(
-        name=STAGE_NAME,
+        name=NAME,
         plan=partial(plan, settings, copies=copies),
         worker=work,
         finish=partial(_finish, settings.layout, copies),
@@ -170,7 +127,7 @@ def _set_fetch_limits(settings: DoctagsSettings, context: StageContext) -> None:
 
 
 def _finish(layout: LayoutChoice, copies: CopyLog, data: Path) -> None:
-    remove_other_layout(STAGE_NAME, layout, data)
+    remove_other_layout(NAME, layout, data)
     copies.write(data)
 
 
@@ -184,7 +141,7 @@ def plan(
     is_stored = items.layout == "store"
     count, derived = items.survey()
     return StagePlan(
-        STAGE_NAME,
+        NAME,
         items,
         retires=items.is_gone,
         expected_items=count,
@@ -203,7 +160,7 @@ class _DocumentItems:
         self._data = data
         self._sizes = SizeFilter()
         self._copies = copies
-        self._others = OtherSources(data, STAGE_NAME, self._roots)
+        self._others = OtherSources(data, NAME, self._roots)
         self._archives = ArchiveExpander(f"{data}/cache/archives.sqlite", settings.password_path)
         self._compared: ListingComparison | None = None
         self._listed: FileListing | None = None
@@ -218,12 +175,12 @@ class _DocumentItems:
         """The number of files, and what the documents depend on. The version is another one in every run as long as a
         file is racy: a change could follow that its stat does not show."""
         settings = msgspec.structs.replace(self._settings, fetch_concurrency=1, fetch_rate=None)
-        parts = [STAGE_NAME, str(SCHEMA_VERSION), __version__, repr(settings), repr(self._roots.paths)]
-        fixed = hash_strings(*parts, *map(self._settings.version_of, READERS))
-        compared = self._compared = ListingComparison(read_listing(self._data, STAGE_NAME))
+        parts = [NAME, str(VERSION), __version__, repr(settings), repr(self._roots.paths)]
+        fixed = hash_strings(*parts, *(_hash_configuration(self._settings, kind) for kind in READERS))
+        compared = self._compared = ListingComparison(read_listing(self._data, NAME))
         for found in self.list_files():
             if not compared.add(found):
-                announce_work(STAGE_NAME, partial(compared.has_other_content, self._data, STAGE_NAME))
+                announce_work(NAME, partial(compared.has_other_content, self._data, NAME))
             self._sizes.add_files(found)
         compared.finish()
         listing = compared.listing
@@ -243,11 +200,11 @@ class _DocumentItems:
         if compared is None or not compared.follows(last.listing) or not self._roots.are_read:
             return None
         files, dropped = compared.list_unmatched(), compared.list_dropped()
-        if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
+        if dropped is None or (self._settings.part_pages and any(file.size >= LARGE_BYTES for _, file in files)):
             return None
         present = {file.item_id for _, file in files}
-        ids = list_dropped_ids(last, dropped, present, open_store(self._data, STAGE_NAME))
-        stored = partial(find_made_of, self._data, STAGE_NAME, without={*ids, *present})
+        ids = list_dropped_ids(last, dropped, present, open_store(self._data, NAME))
+        stored = partial(find_made_of, self._data, NAME, without={*ids, *present})
         changed = [file for _, file in files]
         if may_have_copies(changed, self._sizes, stored, has_others=self._others.has_documents()):
             return None
@@ -286,7 +243,7 @@ class _DocumentItems:
 
     def _is_split(self, item: WorkItem, file: DocumentFile) -> bool:
         """Whether a document may be read in parts."""
-        is_large_pdf = item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES
+        is_large_pdf = item.meta["kind"] == "pdf" and file.size >= LARGE_BYTES
         return bool(self._settings.part_pages) and is_large_pdf and "copy_of" not in item.meta
 
     def is_gone(self, item_id: str, input_path: str) -> bool:
@@ -329,10 +286,7 @@ class _DocumentItems:
     def _list_page_ranges(self, item: WorkItem) -> list[PageRange]:
         """The parts of a document, from its survey; none if it is short or cannot be read."""
         survey = read_survey(self._data, item.item_id, self.layout)
-        size = self._settings.part_pages
-        if survey is None or survey.pages <= size:
-            return []
-        return [PageRange(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
+        return [] if survey is None else survey.list_ranges(self._settings)
 
 
 def _list_awaited(item: WorkItem) -> list[str]:
@@ -350,7 +304,7 @@ def _list_removed(item: WorkItem) -> list[str]:
 
 def _hash_configuration(settings: DoctagsSettings, kind: str) -> str:
     """A hash of everything that a document of this kind depends on, except its file."""
-    return hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind))
+    return hash_settings(NAME, VERSION, settings_of(settings, kind))
 
 
 def _make_item(
@@ -373,11 +327,10 @@ def _make_item(
             kind = sniff(file.path, head)
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
-    choice = choose_reader(settings.reader, settings.ocr, file.path, kind)
-    kind = choice["kind"]
+    kind = settle_kind(file.path, kind, settings)
     if is_large and (kind in READERS or kind == "image"):
         problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
-    is_compared = not (problem or is_large or is_remote) and (kind in READERS or choice["ocr"])
+    is_compared = not (problem or is_large or is_remote) and (kind in READERS or (settings.ocr and kind in OCR_KINDS))
     original = copies.find(file, kind, head, hash_of(kind)) if is_compared and copies is not None else ""
     source = AddressedInput(address=file.path, sha256=original, size=file.size) if original else file.source
     return WorkItem(
@@ -390,10 +343,11 @@ def _make_item(
             "task": "document",
             "layout": layout,
             "problem": problem,
+            "kind": kind,
+            "reader": settings.reader,
+            "ocr": settings.ocr,
             "html": settings.html,
             "password_file": settings.password_path,
-            **choice,
-            **({"choices": (settings.reader, settings.ocr)} if is_remote else {}),
             **({"copy_of": original} if original else {}),
         },
         batch_key=kind if file.source is None else file.source.batch_key or kind,

@@ -1,34 +1,28 @@
-"""What a worker of the stage `doctags` does with one item: a document, or a step on the way to a long one."""
+"""The worker of the stage `doctags`: it gives the content of an item to the step, and writes what the step returns."""
 
-import hashlib
 import os
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from inorder.documents.convert.kinds import find_reason_not_read
+from inorder.documents.convert.parts import (
+    PageRange,
+    convert_part,
+    encode_part,
+    merge,
+    survey,
+)
+from inorder.documents.convert.resources import Resources
+from inorder.documents.convert.settings import ConvertSettings
+from inorder.documents.convert.step import Converted, convert
 from inorder.documents.inputs import read_input
-from inorder.documents.model import Document, Picture, Table
-from inorder.documents.readers.passwords import use_passwords
-from inorder.documents.readers.registry import READERS, docling_version, load_reader
+from inorder.documents.readers.passwords import read_passwords
 from inorder.errors import ReadError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
-from .docling_json import write_json
-from .kinds import ANY, NOT_FETCHED, settle_kind
-from .outline import group_lists
-from .storage import (
-    PageRange,
-    StoredDocument,
-    Survey,
-    encode,
-    encode_doctags,
-    pack_document,
-    read_part,
-    read_survey,
-)
+from .kinds import settle_item
+from .storage import read_part, read_survey
 
 IMPORTS = (
     "inorder.documents.readers.markdown.reader",
@@ -36,22 +30,15 @@ IMPORTS = (
     "inorder.stage.store.compression",
 )
 """What the first items need: the reader of most small files, and what the others share."""
-_SKIP_REASONS = {
-    "image": "an image: --ocr reads its text",
-    "empty": "the file is empty",
-    "link": "a link in an archive, which is not followed",
-    "special": "not a file: a device or a pipe in an archive",
-    "binary": "not a document: a binary file in an unknown format",
-    NOT_FETCHED: "not fetched: no reader knows the extension of its name",
-    "unknown": "not a document: a text file with an unknown extension, such as source code",
-}
+_RESOURCES = "readers"
+"""The resource of a worker that its readers share."""
 
 
 def work(item: WorkItem, context: StageContext) -> Any:
     """Process one item. A document that cannot be read raises `StageError` with category `input`."""
     known = predict_outcome(item)
-    if known is None:
-        item = settle_kind(item)
+    if known is None and item.meta["task"] == "document":
+        item = settle_item(item, _get_settings(item))
         known = predict_outcome(item)
     if isinstance(known, StageError):
         raise known
@@ -60,8 +47,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
         return known
     tasks = {"document": _convert, "survey": _make_survey, "part": _convert_part, "merge": _merge_parts}
     try:
-        with use_passwords(item.meta["password_file"]):
-            return tasks[item.meta["task"]](item, context)
+        return tasks[item.meta["task"]](item, context)
     except ReadError as error:
         raise StageError(str(error), category="input") from None
 
@@ -72,99 +58,53 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
         return StageError(item.meta["problem"], category="input")
     if "copy_of" in item.meta:
         return Skip(f"the same content as {item.meta['copy_of']}")
-    if item.meta["task"] != "document" or item.meta["reader"] == "docling":
+    if item.meta["task"] != "document":
         return None
-    kind = item.meta["kind"]
-    is_read = kind in READERS or (kind == "image" and item.meta["ocr"]) or kind == ANY
-    return None if is_read else Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
+    reason = find_reason_not_read(item.meta["kind"], _get_settings(item))
+    return Skip(reason) if reason else None
+
+
+def _get_settings(item: WorkItem) -> ConvertSettings:
+    """The settings of the step for an item."""
+    meta = item.meta
+    pages = int(meta.get("split_pages") or 0)
+    return ConvertSettings(split_pages=pages, reader=meta["reader"], ocr=meta["ocr"], html=meta["html"])
+
+
+def _get_resources(item: WorkItem, context: StageContext) -> Resources:
+    """What the readers of this worker share."""
+    found = context.resources.get(_RESOURCES)
+    if found is None:
+        found = context.resources[_RESOURCES] = Resources(read_passwords(item.meta["password_file"]))
+    resources: Resources = found
+    return resources
 
 
 def _convert(item: WorkItem, context: StageContext) -> Any:
-    kind = item.meta["kind"]
-    if item.meta["reader"] == "docling":
-        return _convert_with_docling(item, context)
-    data = read_input(item)
-    if kind == "pdf":
-        from inorder.documents.readers.pdf import reader as pdf
-
-        document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"], on_page=partial(_report_page, context))
-    elif kind == "image":
-        from inorder.documents.readers.ocr import image
-
-        document = image.read(data, _document_name(item), partial(_report_page, context))
-    elif kind == "html":
-        from inorder.documents.readers.html import reader as html
-
-        document = html.read(data, _document_name(item), item.meta["html"])
-    else:
-        document = load_reader(kind)(data, _document_name(item))
-    context.measure(pages=len(document.pages))
-    return _write_outputs(item, context, document, data)
-
-
-def _convert_with_docling(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    from inorder.documents.readers.docling import convert
-
-    data = read_input(item)
-    converted = convert(item.meta["kind"], data, _document_name(item), os.path.basename(item.item_id))
-    for warning in converted.warnings:
-        context.warn(warning)
-    if context.is_stored:
-        stored = StoredDocument(record=converted.record, doctags=converted.doctags)
-        context.write_output("document", pack_document(stored))
-    else:
-        context.write_output("record", converted.record)
-        context.write_output("doctags", converted.doctags)
-    context.measure(pages=converted.pages)
-    return {
-        "engine": docling_version().partition(" ")[0],
-        "pages": converted.pages,
-        "pages_without_text": 0,
-        "pages_ocr": 0,
-        "blocks": converted.blocks,
-        "tables": converted.tables,
-        "figures": converted.figures,
-        "bytes_in": len(data),
-        "bytes_out": len(converted.record) + len(converted.doctags),
-    }
+    content, resources = read_input(item), _get_resources(item, context)
+    on_page = partial(_report_page, context)
+    converted = convert(content, item.item_id, item.meta["kind"], _get_settings(item), resources, on_page)
+    context.measure(pages=converted.extras["pages"])
+    return _write_outputs(context, converted)
 
 
 def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    """Count the pages and, if the PDF is to be read in parts, collect what every part must know. A PDF that cannot be
-    read does not fail here: the item of the document fails."""
-    from inorder.documents.readers.pdf import reader as pdf
-
-    data = read_input(item)
-    try:
-        survey = Survey(pdf.count_pages(data))
-        if survey.pages > int(item.meta["split_pages"]):
-            survey = Survey(survey.pages, msgspec.Raw(encode(pdf.collect_stats(data))))
-    except ReadError:
-        survey = Survey(0)
-    context.write_output("survey", encode(survey))
-    return {"pages": survey.pages}
+    surveyed = survey(read_input(item), _get_settings(item), _get_resources(item, context))
+    context.write_output("survey", encode_part(surveyed))
+    return {"pages": surveyed.pages}
 
 
 def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    from inorder.documents.readers.pdf import reader as pdf
-
     doc_id, _, range_name = item.item_id.rpartition("#")
-    survey = read_survey(os.fspath(context.data), doc_id, item.meta["layout"], item.reads)
-    if survey is None:
+    surveyed = read_survey(os.fspath(context.data), doc_id, item.meta["layout"], item.reads)
+    if surveyed is None:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
-    pages = PageRange.parse(range_name)
-    document = pdf.read(
-        read_input(item),
-        Path(doc_id).stem,
-        first_page=pages.first,
-        last_page=pages.last,
-        stats=pdf.STATS_DECODER.decode(survey.stats),
-        ocr=item.meta["ocr"],
-        on_page=partial(_report_page, context),
-    )
-    context.write_output("part", encode(document))
-    context.measure(pages=len(document.pages))
-    return {"pages": len(document.pages), "blocks": len(document.blocks)}
+    pages, resources = PageRange.parse(range_name), _get_resources(item, context)
+    on_page = partial(_report_page, context)
+    part = convert_part(read_input(item), doc_id, surveyed, pages, _get_settings(item), resources, on_page)
+    context.write_output("part", encode_part(part))
+    context.measure(pages=len(part.pages))
+    return {"pages": len(part.pages), "blocks": len(part.blocks)}
 
 
 def _report_page(context: StageContext, number: int, last: int) -> None:
@@ -173,8 +113,6 @@ def _report_page(context: StageContext, number: int, last: int) -> None:
 
 
 def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    from inorder.documents.readers.pdf import reader as pdf
-
     parts = []
     for name in item.meta["parts"]:
         part = read_part(os.fspath(context.data), item.item_id, name, item.meta["layout"], item.reads)
@@ -183,37 +121,17 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
             raise StageError(reason, category="input")
         parts.append(part)
-    return _write_outputs(item, context, pdf.merge(parts), read_input(item))
+    return _write_outputs(context, merge(read_input(item), item.item_id, parts, _get_settings(item)))
 
 
-def _document_name(item: WorkItem) -> str:
-    return Path(item.item_id).stem
-
-
-def _write_outputs(item: WorkItem, context: StageContext, document: Document, data: bytes) -> dict[str, Any]:
-    """Write both forms of a document. Returns the columns of its row in the manifest."""
-    for warning in filter(None, [item.meta["warning"], *document.warnings]):
+def _write_outputs(context: StageContext, converted: Converted) -> dict[str, Any]:
+    """Write a document. Returns the columns of its row in the manifest."""
+    for warning in converted.warnings:
         context.warn(warning)
-    binary_hash = int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
-    filename = os.path.basename(item.item_id)
     if context.is_stored:
-        contents = {"document": pack_document(StoredDocument(filename, binary_hash, document))}
-    else:
-        outline = group_lists(document.blocks)
-        contents = {
-            "record": write_json(document, filename=filename, binary_hash=binary_hash, outline=outline),
-            "doctags": encode_doctags(document, outline),
-        }
-    for name, content in contents.items():
-        context.write_output(name, content)
-    return {
-        "engine": document.reader,
-        "pages": len(document.pages),
-        "pages_without_text": sum(not page.has_text and not page.is_ocr for page in document.pages),
-        "pages_ocr": sum(page.is_ocr for page in document.pages),
-        "blocks": len(document.blocks),
-        "tables": sum(isinstance(block, Table) for block in document.blocks),
-        "figures": sum(isinstance(block, Picture) for block in document.blocks),
-        "bytes_in": len(data),
-        "bytes_out": sum(map(len, contents.values())),
-    }
+        context.write_output("document", converted.content)
+        return converted.extras
+    record, doctags = converted.document.write_record(), converted.document.write_doctags()
+    context.write_output("record", record)
+    context.write_output("doctags", doctags)
+    return converted.extras | {"bytes_out": len(record) + len(doctags)}

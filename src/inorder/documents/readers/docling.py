@@ -6,7 +6,6 @@ document and its own DocTags; only the name of the file is changed.
 """
 
 import json
-from functools import lru_cache
 from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -46,36 +45,42 @@ def kind_for_docling(name: str, kind: str) -> str:
     return _MORE_EXTENSIONS.get(name.rpartition(".")[2].lower(), kind) if kind in _GENERIC_KINDS else kind
 
 
-def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocument:
-    """Convert a document. Raises `ReadError` with the reason if docling cannot read it."""
-    stream = import_module("docling.datamodel.base_models").DocumentStream
-    source = stream(name=f"{name}.{DOCLING_FORMATS[kind]}", stream=BytesIO(data))
-    try:
-        result = _load_converter().convert(source)
-        document = result.document
-        document.name = name
-        if document.origin is not None:
-            document.origin.filename = filename
-        record = json.dumps(document.export_to_dict(), ensure_ascii=False, separators=(",", ":"))
-        doctags = document.export_to_doctags()
-    except MemoryError:
-        raise
-    except Exception as error:  # converters raise any exception of their libraries
-        raise ReadError(f"docling cannot read the file: {_describe_root_cause(error)}") from None
-    return ConvertedDocument(
-        record=record.encode("utf-8", "replace"),
-        doctags=doctags.encode("utf-8", "replace"),
-        pages=len(document.pages),
-        blocks=len(document.texts) + len(document.tables) + len(document.pictures),
-        tables=len(document.tables),
-        figures=len(document.pictures),
-        warnings=[_to_one_line(problem.error_message) for problem in result.errors],
-    )
+class DoclingConverter:
+    """Converts documents with docling. Its converter is made with the first document: that takes seconds."""
+
+    def __init__(self) -> None:
+        self._converter: Any = None
+
+    def convert(self, kind: str, data: bytes, name: str, filename: str) -> ConvertedDocument:
+        """Convert a document. Raises `ReadError` with the reason if docling cannot read it."""
+        stream = import_module("docling.datamodel.base_models").DocumentStream
+        source = stream(name=f"{name}.{DOCLING_FORMATS[kind]}", stream=BytesIO(data))
+        try:
+            if self._converter is None:
+                self._converter = _make_converter()
+            result = self._converter.convert(source)
+            document = result.document
+            document.name = name
+            if document.origin is not None:
+                document.origin.filename = filename
+            record = json.dumps(document.export_to_dict(), ensure_ascii=False, separators=(",", ":"))
+            doctags = document.export_to_doctags()
+        except MemoryError:
+            raise
+        except Exception as error:  # converters raise any exception of their libraries
+            raise ReadError(f"docling cannot read the file: {_describe_root_cause(error)}") from None
+        return ConvertedDocument(
+            record=record.encode("utf-8", "replace"),
+            doctags=doctags.encode("utf-8", "replace"),
+            pages=len(document.pages),
+            blocks=len(document.texts) + len(document.tables) + len(document.pictures),
+            tables=len(document.tables),
+            figures=len(document.pictures),
+            warnings=[_to_one_line(problem.error_message) for problem in result.errors],
+        )
 
 
-@lru_cache(maxsize=1)
-def _load_converter() -> Any:
-    """The converter of this process: creating it is expensive."""
+def _make_converter() -> Any:
     formats = import_module("docling.datamodel.base_models").InputFormat
     options = import_module("docling.datamodel.backend_options")
     converters = import_module("docling.document_converter")

@@ -32,6 +32,8 @@ READERS: dict[str, tuple[str, str]] = {
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
 """Module of the reader, and the package that it depends on; empty: it needs only the standard library."""
+PASSWORD_KINDS = frozenset(("docx", "pptx", "xlsx", "epub", "opendocument"))
+"""Kinds whose reader takes passwords as a third argument. That of PDF takes them by name."""
 READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 5, "html": 3, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
@@ -50,9 +52,9 @@ _DOCLING_PACKAGES = {
 
 
 @lru_cache
-def load_reader(kind: str) -> Callable[[bytes, str], Document]:
-    """The function `read(data, name)` for this kind."""
-    read: Callable[[bytes, str], Document] = importlib.import_module(READERS[kind][0]).read
+def load_reader(kind: str) -> Callable[..., Document]:
+    """The function `read(data, name)` for this kind. Some have further arguments."""
+    read: Callable[..., Document] = importlib.import_module(READERS[kind][0]).read
     return read
 
 

@@ -3,6 +3,7 @@
 There are no pages: only a layout program knows where they break.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from inorder.documents.model import AnyBlock, Document, Furniture, Heading, Paragraph, Title
@@ -20,9 +21,9 @@ MIMETYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.docum
 FURNITURE_PARTS_MAX = 50
 
 
-def read(data: bytes, name: str) -> Document:
-    """Read a DOCX file."""
-    reader = _DocxReader(Package(data))
+def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
+    """Read a DOCX file. The passwords are tried if it is encrypted."""
+    reader = _DocxReader(Package(data, passwords=passwords))
     blocks = reader.read_body()
     blocks += reader.read_notes()
     stated = reader.read_title()

@@ -13,7 +13,7 @@ from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, Pixels
 from inorder.documents.readers.registry import image_version
 from inorder.errors import ReadError
 
-from .reader import recognize_pixels
+from .reader import Recognizer
 
 PIXELS_MAX = 150_000_000
 """Pixels of an image: a sheet of A3 at 900 dpi."""
@@ -26,7 +26,7 @@ _RESOLUTIONS = (50, 2400)
 """Dots per inch that are believed. Photographs often state 72, which is taken as it is."""
 
 
-def read(data: bytes, name: str, on_page: Callable[[int, int], None] | None = None) -> Document:
+def read(data: bytes, name: str, recognizer: Recognizer, on_page: Callable[[int, int], None] | None = None) -> Document:
     """Recognize the text of an image. Raises `ReadError` with the reason if it cannot be decoded. `on_page` is called
     before each page is read, with its number and that of the last one."""
     blocks: list[AnyBlock] = []
@@ -40,7 +40,7 @@ def read(data: bytes, name: str, on_page: Callable[[int, int], None] | None = No
         if on_page is not None:
             on_page(number, last)
         height, width = pixels.shape[:2]
-        found = recognize_pixels(pixels, scale, number)
+        found = recognizer.read_pixels(pixels, scale, number)
         pages.append(Page(number, width / scale, height / scale, False, found is not None))
         if found is None:
             notes.append(f"no text was recognized on page {number}")

@@ -4,13 +4,12 @@ It takes seconds per page, so it is used only for pages without any text. The mo
 photograph or a pattern. Lines with low confidence are dropped, and a page with low confidence has no text.
 """
 
-from functools import lru_cache
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from inorder.documents.model import AnyBlock
 from inorder.documents.readers.pdf.pdfium import PdfPage
-from inorder.documents.readers.pdf.render import Pixels, render_page
+from inorder.documents.readers.pdf.render import OcrPage, Pixels, render_page
 from inorder.documents.readers.pdf.segments import Segment
 
 from .blocks import build_blocks
@@ -24,37 +23,8 @@ _SIDE_PIXELS_MIN = 16
 """A page that is narrower than a letter is not processed."""
 
 
-class OcrPage(NamedTuple):
-    """The recognized content of a page."""
-
-    blocks: list[AnyBlock]
-    confidence: float
-    """Average over all characters, from 0 to 1."""
-
-
-def recognize_page(page: PdfPage) -> OcrPage | None:
-    """Render a page and recognize its text. None if there is no text with enough confidence."""
-    return recognize_pixels(*render_page(page), page.number)
-
-
-def recognize_pixels(pixels: Pixels, scale: float, number: int) -> OcrPage | None:
-    """Recognize the text of an image of page `number`; `scale` is in pixels per point. None if there is no text with
-    enough confidence."""
-    if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
-        return None
-    found = _load_engine()(pixels)
-    if found.boxes is None:
-        return None
-    lines = [_make_line(box, text.strip(), scale) for box, text in zip(found.boxes, found.txts, strict=True)]
-    letters = [len(line.text) for line in lines]
-    sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
-    confidence = sure / sum(letters)
-    return OcrPage(build_blocks(lines, number), confidence) if confidence >= CONFIDENCE_MIN else None
-
-
-@lru_cache(maxsize=1)
-def _load_engine() -> Any:
-    """The OCR engine of this process. It uses one thread, because pages are processed in parallel by processes."""
+def open_engine() -> Any:
+    """Open RapidOCR. It uses one thread, because pages are processed in parallel by processes."""
     import_module("cv2").setNumThreads(1)
     return import_module("rapidocr").RapidOCR(
         params={
@@ -66,6 +36,35 @@ def _load_engine() -> Any:
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }
     )
+
+
+class Recognizer:
+    """Recognizes text with an OCR engine, which is opened with the first page that needs it: RapidOCR, or another one
+    that is called with pixels and returns what RapidOCR returns."""
+
+    def __init__(self, open_other: Callable[[], Any] | None = None) -> None:
+        self._open_engine = open_other or open_engine
+        self._engine: Any = None
+
+    def read_page(self, page: PdfPage) -> OcrPage | None:
+        """Render a page and recognize its text. Returns None if there is no text with enough confidence."""
+        return self.read_pixels(*render_page(page), page.number)
+
+    def read_pixels(self, pixels: Pixels, scale: float, number: int) -> OcrPage | None:
+        """Recognize the text of an image of page `number`; `scale` is in pixels per point. Returns None if there is no
+        text with enough confidence."""
+        if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
+            return None
+        if self._engine is None:
+            self._engine = self._open_engine()
+        found = self._engine(pixels)
+        if found.boxes is None:
+            return None
+        lines = [_make_line(box, text.strip(), scale) for box, text in zip(found.boxes, found.txts, strict=True)]
+        letters = [len(line.text) for line in lines]
+        sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
+        confidence = sure / sum(letters)
+        return OcrPage(build_blocks(lines, number), confidence) if confidence >= CONFIDENCE_MIN else None
 
 
 def _make_line(box: Any, text: str, scale: float) -> Segment:

@@ -3,11 +3,11 @@ archive; an office file from before 2007 is an OLE file too."""
 
 import contextlib
 import logging
+from collections.abc import Sequence
 from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from inorder.documents.readers.passwords import get_passwords
 from inorder.errors import ReadError
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -17,10 +17,10 @@ ROUNDS_MAX = 1_000_000
 _EXTRA = "reading it needs the package msoffcrypto-tool: pip install 'inorder[passwords]'"
 
 
-def decrypt(data: bytes, old_format: str) -> bytes:
-    """The archive in an encrypted office file. Raises `ReadError` if no known password opens it. `old_format` is what
-    a file from before 2007 is called in messages."""
-    if not get_passwords():
+def decrypt(data: bytes, old_format: str, passwords: Sequence[str]) -> bytes:
+    """Return the archive in an encrypted office file. Raises `ReadError` if none of the passwords opens it.
+    `old_format` is what a file from before 2007 is called in messages."""
+    if not passwords:
         raise ReadError(f"the file is encrypted with a password, or is {old_format} from before 2007")
     try:
         errors, ooxml = import_module("msoffcrypto.exceptions"), import_module("msoffcrypto.format.ooxml")
@@ -30,7 +30,7 @@ def decrypt(data: bytes, old_format: str) -> bytes:
     try:
         file = ooxml.OOXMLFile(BytesIO(data))
         _check_rounds(file)
-        for password in get_passwords():
+        for password in passwords:
             with contextlib.suppress(errors.InvalidKeyError):
                 return _decrypt_with(file, password)
     except (MemoryError, ReadError):

@@ -1,6 +1,7 @@
 """Reads electronic books (EPUB): the chapters in reading order, each of them a page of HTML."""
 
 import posixpath
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 from inorder.documents.model import AnyBlock, Document
@@ -20,9 +21,9 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 
 
-def read(data: bytes, name: str) -> Document:
-    """Read an EPUB file."""
-    package = Package(data, "EPUB", "a protected file")
+def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
+    """Read an EPUB file. The passwords are tried if it is encrypted."""
+    package = Package(data, "EPUB", "a protected file", passwords)
     container, book, encrypted = _Container(), _Book(), _EncryptedParts()
     package.parse(_CONTAINER, container)
     if not package.parse(container.path, book):

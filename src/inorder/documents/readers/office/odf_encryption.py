@@ -8,11 +8,10 @@ bytes, or the tag of AES-GCM, tells whether a password is right.
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from inorder.documents.readers.passwords import get_passwords
 from inorder.errors import ReadError
 
 from .decryption import ROUNDS_MAX
@@ -53,18 +52,19 @@ class _Manifest(Handler):
             part |= {f"{element}/{key}": value for key, value in attributes.items()}
 
 
-def decrypt_parts(package: Package) -> Package:
-    """The archive with the parts that are read decrypted. Raises `ReadError` if no known password opens it."""
+def decrypt_parts(package: Package, passwords: Sequence[str]) -> Package:
+    """Return the archive with the parts that are read decrypted. Raises `ReadError` if none of the passwords opens
+    it."""
     if b"encryption-data" not in package.read(MANIFEST):
         return package
-    if not get_passwords():
+    if not passwords:
         raise ReadError("the file is encrypted with a password")
     manifest = _Manifest()
     package.parse(MANIFEST, manifest)
     if not manifest.parts:
         raise ReadError("the file is encrypted in an unknown way")
     try:
-        for password in get_passwords():
+        for password in passwords:
             try:
                 return _decrypt_with(package, manifest.parts, password)
             except _WrongPasswordError:

@@ -4,6 +4,8 @@ Tracked changes, comments and tables of contents are left out. Notes follow the 
 its title.
 """
 
+from collections.abc import Sequence
+
 from inorder.documents.model import Document
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import TableBudget
@@ -21,9 +23,9 @@ MIMETYPES = {
 }
 
 
-def read(data: bytes, name: str) -> Document:
-    """Read an OpenDocument file."""
-    package = decrypt_parts(Package(data, "OpenDocument", "an office file"))
+def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
+    """Read an OpenDocument file. The passwords are tried if it is encrypted."""
+    package = decrypt_parts(Package(data, "OpenDocument", "an office file", passwords), passwords)
     styles, budget = OdfStyles(), TableBudget()
     package.parse("styles.xml", styles)
     body = OdfBody(styles, budget)

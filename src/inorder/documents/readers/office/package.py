@@ -9,7 +9,7 @@ import posixpath
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from typing import Any
 from xml.parsers import expat
@@ -114,11 +114,18 @@ class Handler:
 
 
 class Package:
-    """An office file. `format_name` and `old_format`, the binary format that it replaced, are for messages."""
+    """An office file. `format_name` and `old_format`, the binary format that it replaced, are for messages. The
+    passwords are tried if it is encrypted."""
 
-    def __init__(self, data: bytes, format_name: str = "DOCX", old_format: str = "a Word file") -> None:
+    def __init__(
+        self,
+        data: bytes,
+        format_name: str = "DOCX",
+        old_format: str = "a Word file",
+        passwords: Sequence[str] = (),
+    ) -> None:
         if data.startswith(OLE):
-            data = decrypt(data, old_format)
+            data = decrypt(data, old_format, passwords)
         try:
             self._archive = zipfile.ZipFile(BytesIO(data))
         except _DAMAGE as error:

@@ -3,6 +3,8 @@
 A slide is a page. The title of a slide is a heading before its other text, which comes in the order of the file.
 """
 
+from collections.abc import Sequence
+
 from inorder.documents.model import AnyBlock, Document, Furniture, Heading, ListItem, Page, Paragraph, Picture, Title
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
@@ -23,9 +25,9 @@ _LEFT_OUT = ("dt", "sldNum", "sldImg")
 _LIST_PLACEHOLDERS = ("body", "obj")
 
 
-def read(data: bytes, name: str) -> Document:
-    """Read a PPTX file."""
-    package = Package(data, "PPTX", "a PowerPoint file")
+def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
+    """Read a PPTX file. The passwords are tried if it is encrypted."""
+    package = Package(data, "PPTX", "a PowerPoint file", passwords)
     main = find_target(package.read_relations(""), "officeDocument") or "ppt/presentation.xml"
     slides = _SlideList()
     package.parse(main, slides)

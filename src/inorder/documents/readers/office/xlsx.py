@@ -4,6 +4,8 @@ Cells have the values that Excel stored: formulas are not computed. Numbers with
 those with a percent format percentages. Empty rows separate tables; a block of a single column is text.
 """
 
+from collections.abc import Sequence
+
 from inorder.documents.model import AnyBlock, Document, Heading, Paragraph
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
@@ -26,9 +28,9 @@ Spans = dict[tuple[int, int], tuple[int, int]]
 """Rows and columns of each merged cell, by its first row and column."""
 
 
-def read(data: bytes, name: str) -> Document:
-    """Read an XLSX file."""
-    package = Package(data, "XLSX", "an Excel file")
+def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
+    """Read an XLSX file. The passwords are tried if it is encrypted."""
+    package = Package(data, "XLSX", "an Excel file", passwords)
     main = find_target(package.read_relations(""), "officeDocument") or "xl/workbook.xml"
     workbook = _Workbook()
     package.parse(main, workbook)

@@ -22,7 +22,6 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from inorder.documents.readers.passwords import get_passwords
 from inorder.errors import ReadError
 
 PAGES_MAX = 100_000
@@ -135,12 +134,13 @@ HANDLES = Handles()
 
 
 @contextmanager
-def open_pdf(data: bytes) -> Iterator["PdfFile"]:
-    """Open a PDF. Raises `ReadError` with the reason if that is not possible."""
+def open_pdf(data: bytes, passwords: Sequence[str] = ()) -> Iterator["PdfFile"]:
+    """Open a PDF. The passwords are tried if it is encrypted. Raises `ReadError` with the reason if it cannot be
+    opened."""
     with _LOCK:
-        handle = _load_document(data)
+        handle = _load_document(data, passwords)
         if not handle:
-            raise ReadError(_explain_open_error(data, pdfium.FPDF_GetLastError()))
+            raise ReadError(_explain_open_error(data, pdfium.FPDF_GetLastError(), passwords))
         HANDLES.open += 1
         try:
             yield PdfFile(handle)
@@ -149,22 +149,22 @@ def open_pdf(data: bytes) -> Iterator["PdfFile"]:
             HANDLES.open -= 1
 
 
-def _load_document(data: bytes) -> Any:
-    """Load a PDF; if it is encrypted, with each known password in turn."""
+def _load_document(data: bytes, passwords: Sequence[str]) -> Any:
+    """Load a PDF; if it is encrypted, with each password in turn."""
     handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), None)
     if not handle and pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD:
-        for password in get_passwords():
+        for password in passwords:
             handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), password.encode())
             if handle:
                 break
     return handle
 
 
-def _explain_open_error(data: bytes, code: int) -> str:
+def _explain_open_error(data: bytes, code: int, passwords: Sequence[str]) -> str:
     if not data:
         return "the file is empty"
     if code == pdfium.FPDF_ERR_PASSWORD:
-        known = "; none in the password file opens it" if get_passwords() else ""
+        known = "; none in the password file opens it" if passwords else ""
         return f"the PDF is encrypted with a password{known}"
     if code == pdfium.FPDF_ERR_SECURITY:
         return "the PDF is encrypted with an unsupported method"

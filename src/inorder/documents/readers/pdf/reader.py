@@ -11,7 +11,6 @@ A page without text gives a warning. It is an error only if no page can be read.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,11 +25,9 @@ from .document_stats import STATS_DECODER, DocumentStats, compute_stats, prepare
 from .lines import is_continued, join_text
 from .page import read_page
 from .pdfium import PdfFile, open_pdf
+from .render import OcrPage, PageRecognizer
 from .segments import PageText
 from .tables.pages import join_tables
-
-if TYPE_CHECKING:
-    from inorder.documents.readers.ocr.reader import OcrPage
 
 __all__ = ["STATS_DECODER", "DocumentStats", "collect_stats", "count_pages", "merge", "read"]
 
@@ -44,15 +41,16 @@ def read(
     first_page: int = 1,
     last_page: int | None = None,
     stats: DocumentStats | None = None,
-    ocr: bool = False,
+    passwords: Sequence[str] = (),
+    recognizer: PageRecognizer | None = None,
     on_page: Callable[[int, int], None] | None = None,
 ) -> Document:
     """Read a PDF, or a range of its pages. Raises `ReadError` with the reason if it cannot be read.
 
-    With `ocr`, the text of pages without a text layer is recognized. `on_page` is called before each page is read, with
-    its number and that of the last one.
+    The passwords are tried if it is encrypted. With a recognizer, the text of pages without a text layer is recognized.
+    `on_page` is called before each page is read, with its number and that of the last one.
     """
-    with open_pdf(data) as file, nullcontext() if ocr else pause_collector():
+    with open_pdf(data, passwords) as file, pause_collector() if recognizer is None else nullcontext():
         last = file.page_count if last_page is None else min(last_page, file.page_count)
         if not 1 <= first_page <= last:
             raise ReadError(f"there are no pages {first_page} to {last} in a PDF of {file.page_count} pages")
@@ -60,12 +58,12 @@ def read(
         if stats is None:
             sampled = {page.number: page for page in _read_sample(file)}
             stats = compute_stats(list(sampled.values()), read_bookmarks(file))
-        document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(ocr))
+        document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(recognizer is not None))
         for number in range(first_page, last + 1):
             if on_page is not None:
                 on_page(number, last)
             page = sampled.pop(number, None) or _read_page(file, number)
-            recognized = _recognize(file, page) if ocr else None
+            recognized = None if recognizer is None else _recognize(file, page, recognizer)
             has_text, is_ocr = bool(page.segments), recognized is not None
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
             document.warnings += _list_warnings(page, recognized)
@@ -74,15 +72,15 @@ def read(
     return _check_readable(document) if is_whole else document
 
 
-def collect_stats(data: bytes) -> DocumentStats:
-    """The statistics of the whole document, which are needed to read a part of it."""
-    with open_pdf(data) as file:
+def collect_stats(data: bytes, passwords: Sequence[str] = ()) -> DocumentStats:
+    """Return the statistics of the whole document, which are needed to read a part of it."""
+    with open_pdf(data, passwords) as file:
         return compute_stats(list(_read_sample(file)), read_bookmarks(file))
 
 
-def count_pages(data: bytes) -> int:
-    """The number of pages."""
-    with open_pdf(data) as file:
+def count_pages(data: bytes, passwords: Sequence[str] = ()) -> int:
+    """Return the number of pages."""
+    with open_pdf(data, passwords) as file:
         return file.page_count
 
 
@@ -120,14 +118,12 @@ def _read_page(file: PdfFile, number: int) -> PageText:
         return read_page(page)
 
 
-def _recognize(file: PdfFile, page: PageText) -> "OcrPage | None":
+def _recognize(file: PdfFile, page: PageText, recognizer: PageRecognizer) -> OcrPage | None:
     """The recognized text of a page; None if the page has a text layer, or if nothing was recognized."""
-    from inorder.documents.readers.ocr.reader import recognize_page
-
     if page.problem or page.is_empty or page.segments:
         return None
     with file.page(page.number) as pdf_page:
-        return recognize_page(pdf_page) if pdf_page else None
+        return recognizer.read_page(pdf_page) if pdf_page else None
 
 
 def _reader_version(ocr: bool) -> str:
@@ -138,7 +134,7 @@ def _reader_version(ocr: bool) -> str:
     return f"{reader_version('pdf')} {ocr_version()}"
 
 
-def _list_warnings(page: PageText, recognized: "OcrPage | None") -> Iterator[str]:
+def _list_warnings(page: PageText, recognized: OcrPage | None) -> Iterator[str]:
     if page.problem:
         yield f"page {page.number} {page.problem}"
     elif page.is_empty:

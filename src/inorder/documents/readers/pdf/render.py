@@ -1,8 +1,13 @@
-"""Renders a page as an image: large enough for small letters, and bounded whatever the size of the page."""
+"""Pages as images: large enough for small letters, and bounded whatever the size of the page; and what an OCR engine
+must do with a page. The caller opens the engine, and passes it to the reader."""
+
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
+
+from inorder.documents.model import AnyBlock
 
 from .pdfium import HANDLES, PdfPage
 
@@ -13,6 +18,22 @@ SIDE_PIXELS_MAX = 2000
 
 Pixels = npt.NDArray[np.uint8]
 """Rows from the top; each pixel is blue, green and red."""
+
+
+class OcrPage(NamedTuple):
+    """The recognized content of a page."""
+
+    blocks: list[AnyBlock]
+    confidence: float
+    """Average over all characters, from 0 to 1."""
+
+
+class PageRecognizer(Protocol):
+    """Recognizes the text of a page."""
+
+    def read_page(self, page: PdfPage) -> OcrPage | None:
+        """Recognize the text of a page. Returns None if there is no text with enough confidence."""
+        ...
 
 
 def render_page(page: PdfPage) -> tuple[Pixels, float]:

@@ -1,0 +1,54 @@
+"""The kind of a file, which decides how it is read, and why a file of some kind is not read.
+
+A local file is opened to tell its kind. An object of a remote source is not: its name decides whether it is fetched,
+and who has fetched it looks at the first bytes. So an object with an extension that no reader knows costs no request,
+and only an object without extension is fetched to see what it is.
+"""
+
+from inorder.documents.readers.docling import kind_for_docling
+from inorder.documents.readers.registry import READERS
+from inorder.documents.readers.sniff import EXTENSIONS, get_extension, sniff
+
+from .settings import ANY, ConvertSettings
+
+NOT_FETCHED = "not fetched"
+"""The kind of an object that is not fetched."""
+OCR_KINDS = ("pdf", "image")
+"""What `--ocr` reads."""
+_IMAGE_EXTENSIONS = frozenset(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"))
+_REASONS = {
+    "image": "an image: --ocr reads its text",
+    "empty": "the file is empty",
+    "link": "a link in an archive, which is not followed",
+    "special": "not a file: a device or a pipe in an archive",
+    "binary": "not a document: a binary file in an unknown format",
+    NOT_FETCHED: "not fetched: no reader knows the extension of its name",
+    "unknown": "not a document: a text file with an unknown extension, such as source code",
+}
+
+
+def find_kind(name: str, head: bytes, settings: ConvertSettings) -> str:
+    """Return the kind of a file with this name and these first bytes (`sniff.HEAD_BYTES` of them)."""
+    return settle_kind(name, sniff(name, head), settings)
+
+
+def settle_kind(name: str, kind: str, settings: ConvertSettings) -> str:
+    """Return the kind as which a file is read. Docling reads kinds that our readers take for something else."""
+    return kind_for_docling(name, kind) if settings.reader == "docling" else kind
+
+
+def guess_kind(name: str, size: int) -> str:
+    """Return the kind of an object by its name and size."""
+    if size == 0:
+        return "empty"
+    extension = get_extension(name)
+    if extension in _IMAGE_EXTENSIONS:
+        return "image"
+    kind = EXTENSIONS.get(extension, NOT_FETCHED)
+    return (kind if kind in READERS else NOT_FETCHED) if extension else ANY
+
+
+def find_reason_not_read(kind: str, settings: ConvertSettings) -> str:
+    """Return why files of this kind are not read; empty: they are."""
+    is_read = kind in READERS or (kind == "image" and settings.ocr) or kind == ANY or settings.uses_docling(kind)
+    return "" if is_read else _REASONS.get(kind, f"not a document ({kind})")

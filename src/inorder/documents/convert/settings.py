@@ -1,0 +1,75 @@
+"""Settings of the step `doctags`, and what its result depends on, part by part."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from inorder.documents.readers.docling import DOCLING_FORMATS
+from inorder.documents.readers.html.extent import Extent
+from inorder.documents.readers.registry import (
+    READERS,
+    docling_version,
+    image_version,
+    ocr_version,
+    reader_version,
+    require_docling,
+    require_ocr,
+)
+
+NAME = "doctags"
+VERSION = 1
+"""To be raised whenever the format of a stored document changes."""
+ANY = "any"
+"""The kind of an object that must be fetched to tell its kind."""
+_OCR_PAGES_MAX = 10
+"""Pages per part with OCR: a page may take ten seconds, and an item has five minutes."""
+
+
+class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How documents are converted."""
+
+    split_pages: Annotated[int, msgspec.Meta(ge=0)] = 100
+    """A PDF with more pages than this is read in parts of this many pages; 0: never. The result is the same."""
+    reader: Literal["native", "docling"] = "native"
+    """Which readers to use for the kinds that both can read."""
+    ocr: bool = False
+    """Whether to recognize the text of images, and of PDF pages that have no text layer."""
+    html: Extent = "article"
+    """How much of an HTML page is read: its article, or everything but hidden elements."""
+
+    @property
+    def part_pages(self) -> int:
+        """Pages per part; 0: no PDF is read in parts."""
+        return min(self.split_pages, _OCR_PAGES_MAX) if self.ocr else self.split_pages
+
+    def uses_docling(self, kind: str) -> bool:
+        """Whether documents of this kind are converted by docling."""
+        return self.reader == "docling" and kind in DOCLING_FORMATS
+
+
+def require_readers(settings: ConvertSettings) -> None:
+    """Raise `OperatorError` if a package that the settings need is missing."""
+    if settings.reader == "docling":
+        require_docling()
+    if settings.ocr:
+        require_ocr()
+
+
+def settings_of(settings: ConvertSettings, kind: str) -> dict[str, str]:
+    """Return what a document of this kind depends on besides its file: the value or the version of each part."""
+    if kind == ANY:
+        return {each: _join(settings_of(settings, each)) for each in [*sorted(READERS), "image"]}
+    if settings.uses_docling(kind):
+        return {"kind": kind, "reader": docling_version()}
+    if kind not in READERS:
+        return {"kind": kind, "reader": image_version() if settings.ocr and kind == "image" else ""}
+    found = {"kind": kind, "reader": reader_version(kind)}
+    if kind == "html":
+        found["html"] = settings.html
+    if kind == "pdf" and settings.ocr:
+        found["ocr"] = ocr_version()
+    return found
+
+
+def _join(parts: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in parts.items())

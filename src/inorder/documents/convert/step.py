@@ -1,0 +1,115 @@
+"""The step `doctags`: from the bytes of a file to a document."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from inorder.documents.model import Document, Picture, Table
+from inorder.documents.readers.docling import PDF_NOT_CONVERTED
+from inorder.documents.readers.registry import PASSWORD_KINDS, docling_version, load_reader
+
+from .resources import Resources
+from .settings import ConvertSettings
+from .stored import StoredDocument, pack_document
+
+OnPage = Callable[[int, int], None]
+"""Called before a page is read, with its number and that of the last one."""
+
+
+class Converted(msgspec.Struct, frozen=True):
+    """A document, encoded and in memory, and what is said of it."""
+
+    document: StoredDocument
+    content: bytes
+    """The document as it is stored."""
+    warnings: list[str]
+    extras: dict[str, Any]
+    """Columns of its row in the manifest: its engine, and the numbers of pages, blocks, tables, figures and bytes."""
+
+
+def convert(
+    content: bytes,
+    name: str,
+    kind: str,
+    settings: ConvertSettings,
+    resources: Resources,
+    on_page: OnPage | None = None,
+) -> Converted:
+    """Convert a file. `name` is its id or its path; `kind` is that of `find_kind`, and has a reader. Raises `ReadError`
+    with the reason if the file cannot be read."""
+    if settings.uses_docling(kind):
+        return _convert_with_docling(content, name, kind, resources)
+    return describe(_read(content, stem_of(name), kind, settings, resources, on_page), content, name, kind, settings)
+
+
+def _read(
+    content: bytes, name: str, kind: str, settings: ConvertSettings, resources: Resources, on_page: OnPage | None
+) -> Document:
+    if kind == "pdf":
+        from inorder.documents.readers.pdf import reader as pdf
+
+        recognizer = resources.recognizer if settings.ocr else None
+        return pdf.read(content, name, passwords=resources.passwords, recognizer=recognizer, on_page=on_page)
+    if kind == "image":
+        from inorder.documents.readers.ocr import image
+
+        return image.read(content, name, resources.recognizer, on_page)
+    if kind == "html":
+        from inorder.documents.readers.html import reader as html
+
+        return html.read(content, name, settings.html)
+    read = load_reader(kind)
+    return read(content, name, resources.passwords) if kind in PASSWORD_KINDS else read(content, name)
+
+
+def describe(document: Document, content: bytes, name: str, kind: str, settings: ConvertSettings) -> Converted:
+    """Return the result for a document that was read from this file."""
+    binary_hash = int.from_bytes(hashlib.sha256(content).digest()[:8], "big")
+    stored, packed = pack_document(StoredDocument(os.path.basename(name), binary_hash, document))
+    warnings = [PDF_NOT_CONVERTED] if settings.reader == "docling" and kind == "pdf" else []
+    return Converted(
+        stored,
+        packed,
+        warnings + document.warnings,
+        {
+            "engine": document.reader,
+            "pages": len(document.pages),
+            "pages_without_text": sum(not page.has_text and not page.is_ocr for page in document.pages),
+            "pages_ocr": sum(page.is_ocr for page in document.pages),
+            "blocks": len(document.blocks),
+            "tables": sum(isinstance(block, Table) for block in document.blocks),
+            "figures": sum(isinstance(block, Picture) for block in document.blocks),
+            "bytes_in": len(content),
+            "bytes_out": len(packed),
+        },
+    )
+
+
+def _convert_with_docling(content: bytes, name: str, kind: str, resources: Resources) -> Converted:
+    found = resources.docling.convert(kind, content, stem_of(name), os.path.basename(name))
+    stored, packed = pack_document(StoredDocument(record=found.record, doctags=found.doctags))
+    return Converted(
+        stored,
+        packed,
+        found.warnings,
+        {
+            "engine": docling_version().partition(" ")[0],
+            "pages": found.pages,
+            "pages_without_text": 0,
+            "pages_ocr": 0,
+            "blocks": found.blocks,
+            "tables": found.tables,
+            "figures": found.figures,
+            "bytes_in": len(content),
+            "bytes_out": len(found.record) + len(found.doctags),
+        },
+    )
+
+
+def stem_of(name: str) -> str:
+    """Return the name of a document: the last part of its id or path, without the extension."""
+    return PurePath(name).stem
