@@ -6,7 +6,7 @@ read is seen from the next page on, always whole files. `read_generation` says o
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
@@ -20,7 +20,7 @@ from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, decode_path, read_rows
 from .generations import Generation
 from .rows import CHUNK, DENSE, INDEX, DenseVectors, unpack_dense
-from .schema import STEPS_MAX
+from .schema import FOREVER, STEPS_MAX
 from .sink import Source
 from .totals import Totals, read_difference
 
@@ -28,8 +28,11 @@ PAGE = 500
 """Rows that are read in one transaction."""
 _EPOCH = "(SELECT epoch FROM generation)"
 _VISIBLE = f"since <= {_EPOCH} AND until > {_EPOCH}"
+_LATEST = f"until = {FOREVER}"
 _ITEM_COLUMNS = "items.id, item_id, items.kind, path, signature, sha256, size, reason, copy_of, parent"
-_STATE_COLUMNS = "states.id, settings.hash, input, output, duration_ms, states.extras, runs.run_id"
+_STATE_COLUMNS = (
+    "states.id, settings.hash, input, output, duration_ms, states.extras, runs.run_id, COALESCE(category, '')"
+)
 
 
 class StepState(msgspec.Struct, array_like=True):
@@ -44,6 +47,8 @@ class StepState(msgspec.Struct, array_like=True):
     duration_ms: float = 0.0
     extras: dict[str, Any] = {}
     run_id: str = ""
+    category: str = ""
+    """Of its failure; empty: it has none."""
 
 
 class KnownFile(msgspec.Struct):
@@ -59,6 +64,19 @@ class KnownFile(msgspec.Struct):
     copy_of: str
     parent: str
     states: dict[str, StepState] = {}
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether a step has failed, and not succeeded since."""
+        return any(state.category for state in self.states.values())
+
+    def list_outputs(self, except_: Collection[str] = ()) -> dict[str, bytes]:
+        """Return the hashes of the results of steps, except of some."""
+        return {
+            name: state.output
+            for name, state in self.states.items()
+            if state.output is not None and name not in except_
+        }
 
 
 class FileFailure(msgspec.Struct):
@@ -230,14 +248,14 @@ class LibraryReader:
             states = connection.execute(
                 f"SELECT {_STATE_COLUMNS} FROM json_each(?) CROSS JOIN states ON states.id BETWEEN value * {STEPS_MAX} "
                 f"AND value * {STEPS_MAX} + {STEPS_MAX - 1} JOIN settings ON settings.id = settings "
-                "JOIN runs ON runs.id = run",
+                "JOIN runs ON runs.id = states.run LEFT JOIN failures ON failures.id = states.id",
                 (first_of,),
             )
-            for key, settings, input_, output, duration_ms, extras, run_id in states:
+            for key, settings, input_, output, duration_ms, extras, run_id, category in states:
                 name = names[key % STEPS_MAX]
                 found = {} if extras is None else msgspec.msgpack.decode(extras)
                 by_item[key // STEPS_MAX].states[name] = StepState(
-                    name, settings, input_, output, duration_ms, found, run_id
+                    name, settings, input_, output, duration_ms, found, run_id, category
                 )
         return list(by_item.values())
 
@@ -266,11 +284,11 @@ class LibraryReader:
                 return
             last = page[-1]
 
-    def read_result(self, item_id: str, step: str) -> StoredResult | None:
+    def read_result(self, item_id: str, step: str, *, is_committed: bool = False) -> StoredResult | None:
         """Return what a step made of a file; None: nothing is visible. Raises IntegrityError if it is not what was
-        stored."""
+        stored. `is_committed`: the latest that was committed, whether or not it is visible."""
         with self.snapshot() as connection:
-            row = self._fetch_result(connection, item_id, step)
+            row = self._fetch_result(connection, item_id, step, _LATEST if is_committed else _VISIBLE)
             if row is None:
                 return None
             owner, output, *content = row
@@ -279,6 +297,11 @@ class LibraryReader:
                 return StoredResult(item_id, unpack_content(Content(*content)), output, texts)
             except IntegrityError as error:
                 raise IntegrityError(self._describe(item_id, step, error)) from error
+
+    def read_committed(self, item_id: str, step: str) -> StoredResult | None:
+        """Return what a step last made of a file, whether or not it is visible; None: nothing. Raises IntegrityError if
+        it is not what was stored."""
+        return self.read_result(item_id, step, is_committed=True)
 
     def read_results(self, step: str) -> Iterator[StoredResult]:
         """Yield what a step made of each file, in the order of ids."""
@@ -304,10 +327,10 @@ class LibraryReader:
             row = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
             return None if row is None else read_rows(connection, row[0])
 
-    def _fetch_result(self, connection: sqlite3.Connection, item_id: str, step: str) -> Any:
+    def _fetch_result(self, connection: sqlite3.Connection, item_id: str, step: str, condition: str = _VISIBLE) -> Any:
         return connection.execute(
             "SELECT results.id, output, codec, results.size, checksum, data FROM items CROSS JOIN results ON "
-            f"key = items.id * {STEPS_MAX} + (SELECT id FROM steps WHERE name = ?) AND {_VISIBLE} WHERE item_id = ?",
+            f"key = items.id * {STEPS_MAX} + (SELECT id FROM steps WHERE name = ?) AND {condition} WHERE item_id = ?",
             (step, item_id),
         ).fetchone()
 

@@ -15,7 +15,7 @@ from inorder.index.calls import PackedCalls, pack_calls
 from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
-from .codec import Content, TextBlock, pack_content, pack_texts, unpack_content
+from .codec import Content, TextBlock, pack_content, pack_texts, unpack_content, unpack_texts
 from .totals import NORM_SCALE, FamilySummary
 
 CHUNK, INDEX, DENSE = "chunk", "index", "embed:dense"
@@ -163,6 +163,16 @@ def make_step_result(
     output = hash_content(_ENCODER.encode((content, texts)) if texts else content)
     packed, blocks = pack_content(content), pack_texts(texts)
     return StepResult(step, settings, input_hash, output, packed, blocks, summary, duration_ms, dict(extras or {}))
+
+
+def read_step_content(made: StepResult) -> bytes:
+    """Return the content of a result. Raises IntegrityError if it is not what was stored."""
+    return b"" if made.content is None else unpack_content(made.content)
+
+
+def read_step_texts(made: StepResult) -> list[str]:
+    """Return the texts of the chunks of a result. Raises IntegrityError if they are not what was stored."""
+    return [text for block in made.texts for text in unpack_texts(block.data, block.checksum)]
 
 
 def pack_rows(rows: FileRows, calls: FileCalls | None = None, *, has_texts: bool | None = None) -> SearchRows:

@@ -10,12 +10,13 @@ What is applied is durable and not visible. `publish` makes it so. `finish` leav
 import os
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from inorder.core.invariants import check
-from inorder.errors import IntegrityError
+from inorder.errors import InorderError, IntegrityError
 from inorder.index.vectors.files import remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
@@ -43,7 +44,11 @@ _FILES_MAX = 4
 _BULK_CHUNKS = 20_000
 """A run that has added so many chunks, and as many as there were before it, goes without some indexes until it ends."""
 
-ReadEntry = Callable[[Entry], FileResult | None]
+_PUBLISH_S = 3.0
+"""How long what is committed waits to be published, and how many times as long as the last publication took."""
+_PUBLISH_FACTOR = 20
+
+ReadEntry = Callable[[Entry], Iterable[FileResult]]
 
 
 class Source(NamedTuple):
@@ -57,23 +62,30 @@ class Source(NamedTuple):
     walked_at: float = 0.0
 
 
-def read_payload(entry: Entry) -> FileResult | None:
+def read_payload(entry: Entry) -> Iterable[FileResult]:
     """Return the result that an entry has as its payload, if it has one. A failed entry may have a part of one."""
     if isinstance(entry.payload, bytes):
-        return decode_result(entry.payload)
-    return entry.payload if isinstance(entry.payload, FileResult) else None
+        return [decode_result(entry.payload)]
+    return [entry.payload] if isinstance(entry.payload, FileResult) else []
 
 
 class LibrarySink(SqliteSink):
     """Writes the library of DATA.
 
-    `read_entry` returns what an entry does to a file: by default its payload. `run_id` is stored with what it writes.
+    `read_entry` returns what an entry does to files: by default its payload. `run_id` is stored with what it writes.
+    With `publishes`, what is committed is published every few seconds, and when the sink is closed.
     """
 
-    def __init__(self, data: str, *, run_id: str = "", read_entry: ReadEntry = read_payload) -> None:
+    def __init__(
+        self, data: str, *, run_id: str = "", read_entry: ReadEntry = read_payload, publishes: bool = False
+    ) -> None:
         self._data = data
         self._run_id = run_id
         self._read_entry = read_entry
+        self._publishes = publishes
+        self._facts: deque[FileResult] = deque()
+        self._publish_at_s = time.monotonic() + _PUBLISH_S
+        self._is_broken = False
         self._writer: FileWriter | None = None
         super().__init__(library_path(data), TABLES, _refuse, version=FORMAT, name=NAME)
 
@@ -93,6 +105,8 @@ class LibrarySink(SqliteSink):
             self._add(entries[already:], moved)
             self._bound_log()
         self._position = moved
+        if self._publishes and time.monotonic() >= self._publish_at_s:
+            self.publish()
         return moved
 
     def apply_skipped(self, start: int, count: int) -> Position:
@@ -126,8 +140,18 @@ class LibrarySink(SqliteSink):
             self._move_to(position, "its position cannot be written")
         self._position = position
 
+    def complete(self) -> None:
+        """Publish everything: every entry of the run is applied."""
+        self._write_facts()
+        self.finish()
+
     def close(self) -> None:
         """Close the library and leave no log beside it, unless another process reads it. Idempotent."""
+        if self._publishes and not self._is_broken:
+            self._publishes = False
+            with suppress(InorderError):
+                self._write_facts()
+                self.publish()
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.execute("PRAGMA busy_timeout=100")
@@ -139,6 +163,7 @@ class LibrarySink(SqliteSink):
     def publish(self, *, with_held: bool = False) -> bool:
         """Make visible what is committed; with `with_held`, also what waits for the end of the pass. Returns whether
         anything became visible."""
+        began_s = time.monotonic()
         with self._library_transaction("it cannot be published"):
             is_changed = publish(self._get_writer(), self._connection, self._data, with_held=with_held)
             if is_changed:
@@ -147,6 +172,8 @@ class LibrarySink(SqliteSink):
             self._remove_files()
             self._sweep()
         self._bound_log()
+        now_s = time.monotonic()
+        self._publish_at_s = now_s + max(_PUBLISH_S, _PUBLISH_FACTOR * (now_s - began_s))
         return is_changed
 
     def finish(self) -> None:
@@ -202,6 +229,19 @@ class LibrarySink(SqliteSink):
         with self._library_transaction("a source cannot be removed"):
             self._connection.execute("DELETE FROM sources WHERE name = ?", (name,))
 
+    def add_fact(self, fact: FileResult) -> None:
+        """Add what is known of a file that is no item of the run: that it is not read, is a copy, or is gone. It is
+        written with the next commit. May be called by any thread."""
+        self._facts.append(fact)
+
+    def _write_facts(self) -> None:
+        if self._facts:
+            self.write_files(self._take_facts())
+
+    def _take_facts(self) -> Iterator[FileResult]:
+        while self._facts:
+            yield self._facts.popleft()
+
     def write_files(self, results: Iterable[FileResult]) -> None:
         """Write what is known of files that are no items of the run: signatures, copies, files that are not read or are
         gone."""
@@ -223,6 +263,7 @@ class LibrarySink(SqliteSink):
                 yield
         except BaseException:
             self._writer = None  # it may know what was not committed
+            self._is_broken = True
             raise
         self._is_synced = False
 
@@ -244,10 +285,11 @@ class LibrarySink(SqliteSink):
             super()._add(entries, position)
         except BaseException:
             self._writer = None
+            self._is_broken = True
             raise
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
-        results = [found for entry in entries if (found := self._read_entry(entry)) is not None]
+        results = [*self._take_facts(), *(found for entry in entries for found in self._read_entry(entry))]
         if not results:
             return
         writer = self._get_writer()

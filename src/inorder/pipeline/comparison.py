@@ -146,8 +146,8 @@ class Comparison:
         kind = reconsider(FileKind.parse(row.kind), file.path, self._settings.convert)
         if kind is None:
             self.changes.add(_describe(file, is_known=True))
-        elif kind.role and not row.copy_of and find_due(
-            self._table, kind, row, retries=self._retries, force=self._force
+        elif (
+            kind.role and not row.copy_of and find_due(self._table, kind, row, retries=self._retries, force=self._force)
         ):
             self.changes.add(_describe(file, is_known=True, has_new_content=False))
         else:

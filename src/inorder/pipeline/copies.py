@@ -38,7 +38,9 @@ class FoundCopy(NamedTuple):
 class CopyFinder:
     """Finds copies and renamed files among the changes of a plan. What it has seen is on disk, not in memory."""
 
-    def __init__(self, library: LibraryReader | None, changes: ChangeLog, sizes: SizeFilter, *, hashes_all: bool) -> None:
+    def __init__(
+        self, library: LibraryReader | None, changes: ChangeLog, sizes: SizeFilter, *, hashes_all: bool
+    ) -> None:
         """`sizes` are those of all files of the sources. `hashes_all`: the library has files of other sources."""
         self._library = library
         self._sizes = sizes
@@ -88,7 +90,9 @@ class CopyFinder:
         if not change.size or not (self._hashes_all or self._sizes.has_two(change.size)):
             return FoundCopy()
         try:
-            digest = hashlib.sha256(head).digest() if len(head) == change.size else bytes.fromhex(hash_file(change.path))
+            digest = (
+                hashlib.sha256(head).digest() if len(head) == change.size else bytes.fromhex(hash_file(change.path))
+            )
         except OSError:  # its visit says what is wrong with it
             return FoundCopy()
         key = digest[:16] + kind.encode()
@@ -182,4 +186,3 @@ def make_facts(known: KnownFile, *, copy_of: str = "") -> FileFacts:
         copy_of,
         known.parent,
     )
-

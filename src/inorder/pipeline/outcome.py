@@ -1,8 +1,8 @@
 """What a run did, counted in files, with the words that every surface uses.
 
 Every file of the sources of a run is in exactly one class: *failed*, *not read*, a *copy*, *new*, *changed* or
-*unchanged*. A file that is unchanged and failed before is failed. Files that are gone are *removed*, and no longer files of
-the sources.
+*unchanged*. A file that is unchanged and failed before is failed. Files that are gone are *removed*: they are no files
+of the sources any more.
 """
 
 from collections import Counter

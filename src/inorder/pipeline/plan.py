@@ -1,7 +1,7 @@
 """The plan of a run: an item for each file with a step to run, in the order of ids.
 
-The sources are compared with the library first (`comparison`). Then each file with something to do is looked at: what it
-is, whether it is a copy of another, and which steps are due. A file that has no step to run is no item: what is to be
+The sources are compared with the library first (`comparison`). Then each file with something to do is looked at: what
+it is, whether it is a copy of another, and which steps are due. A file that has no step to run is no item: what is to be
 known of it (that it is not read, that it is a copy, that it is gone) goes to the library as a *fact*, with the next
 commit. So the plan has only work, and shrinks as the run commits.
 """
@@ -110,9 +110,7 @@ class FilePlan:
         change = Change(known.item_id, known.path, known.size, known.signature, is_known=True)
         return self._make_work(change, known, kind, facts, b"", also)
 
-    def _make_item(
-        self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]
-    ) -> WorkItem | None:
+    def _make_item(self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
         head, kind = self._look_at(change, known)
         facts = FileFacts(change.item_id, str(kind), change.path, change.signature, b"", change.size)
@@ -184,5 +182,3 @@ class FilePlan:
             meta={"order": encode_order(order)},
             batch_key=kind.kind,
         )
-
-

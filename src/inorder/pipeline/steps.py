@@ -114,4 +114,3 @@ class StepTable:
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""
         return step.partition(":")[0] in self._settings.commands
-

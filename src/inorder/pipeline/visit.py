@@ -293,4 +293,3 @@ class _Visit:
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
             self._context.warn(warning)
-

@@ -1,0 +1,188 @@
+"""One run of the pipeline: one plan over all sources, one run of the one runner, one library.
+
+    sources ─▶ compare with the library ─▶ plan ─▶ visits in workers ─▶ commit: manifests, library ─▶ publish ─▶ outcome
+
+This is the page to read first. The plan is a *remainder*: it has the files with a step to run, so it shrinks as the run
+commits, and an interrupted run is planned again. `plan` decides what is to be done, `visit` does it for one file, and
+`commit` says what it means for the library, the manifests and the counts.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from inorder.host.filesystem import SystemFilesystem
+from inorder.library.reader import LibraryReader
+from inorder.library.rows import FileResult
+from inorder.library.sink import LibrarySink, Source
+from inorder.runtime.identity import new_run_id
+from inorder.sinks.manifest import ManifestSink
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import StageHooks, StageOutcome, StagePlan, WorkItem
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.manifest.rows import make_config_row
+from inorder.stage.options import StageOptions
+from inorder.stage.run import run_stage
+from inorder.stage.sources import is_address
+
+from .classify import CODE
+from .commit import CommitReader
+from .copies import make_facts
+from .outcome import RunOutcome
+from .plan import FilePlan
+from .resources import VisitResources
+from .source_names import KnownSource, resolve_sources
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
+from .visit import RESOURCES, visit
+
+NAME = "run"
+"""The name of the run in DATA: of its journal, its lock and its telemetry."""
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user asks for."""
+
+    sources: tuple[str, ...] = ()
+    """Folders, files and addresses."""
+    name: str | None = None
+    """The name of the source, if there is one source and it is new."""
+    settings: PipelineSettings = PipelineSettings()
+    options: StageOptions = msgspec.field(default_factory=StageOptions)
+    retries: bool = False
+    """Whether every failed step is run again."""
+    origin: dict[str, Any] = {}
+    """Recorded in the manifests: how to make the same run again."""
+
+
+def run_pipeline(request: RunRequest) -> RunOutcome:
+    """Run the pipeline. Failed files do not raise.
+
+    Raises:
+        OperatorError: A source does not exist, or a setting is invalid.
+        BusyError: Another run holds DATA.
+        InfrastructureError: The disk or the machine failed; repeat the call to resume.
+        IntegrityError: The journal or the library is damaged.
+    """
+    return _PipelineRun(request).run()
+
+
+class _PipelineRun:
+    """One run, which has the library for itself."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
+        self._settings = request.settings
+        self._options = msgspec.structs.replace(request.options, data=os.path.abspath(request.options.data))
+        self._data = os.fspath(self._options.data)
+        self._outcome = RunOutcome(run_id=new_run_id())
+        self._entries = CommitReader(self._outcome)
+        self._layout = DataLayout(self._data, NAME)
+        self._layout.create_folders(is_durable=self._options.fsync != "off")
+
+    def run(self) -> RunOutcome:
+        """Run it."""
+        began_s = time.monotonic()
+        run_id = self._outcome.run_id
+        sink = LibrarySink(self._data, run_id=run_id, read_entry=self._entries.list_results, publishes=True)
+        with closing(sink), closing(LibraryReader(self._data)) as library:
+            plan = self._compare(library, sink)
+            with closing(plan):
+                finished = self._visit(plan, sink)
+                self._register_settings(plan, sink)
+        self._describe(finished)
+        self._outcome.wall_s = time.monotonic() - began_s
+        return self._outcome
+
+    def _compare(self, library: LibraryReader, sink: LibrarySink) -> FilePlan:
+        """Find what is to be done, and note the sources and the files that were only touched."""
+        known = [KnownSource(source.name, source.path) for source in library.list_sources()]
+        parts = resolve_sources(self._request.sources, known, self._request.name)
+        plan = FilePlan(
+            self._settings,
+            parts,
+            library,
+            self._outcome,
+            data=self._data,
+            retries=self._request.retries,
+            force=self._options.force,
+        )
+        plan.compare()
+        for part in parts:
+            if part.moved_from:
+                self._outcome.notes.append(
+                    f"the source {part.name} has moved from {part.moved_from} to {part.location}"
+                )
+            kind = "address" if is_address(part.location) else "folder"
+            sink.put_source(Source(part.name, part.location, kind, walked_at=time.time()))
+        if plan.touched:
+            facts = (msgspec.structs.replace(make_facts(file), signature=new) for file, new in plan.touched)
+            sink.write_files(FileResult(each) for each in facts)
+        return plan
+
+    def _visit(self, plan: FilePlan, sink: LibrarySink) -> StageOutcome:
+        """Visit every file with something to do."""
+        manifests = [self._open_manifest(step) for step in self._list_steps()]
+        set_up = partial(_set_up, self._settings, self._layout.staging)
+        return run_stage(
+            StagePlan(NAME, PlannedItems(plan, sink), expected_items=plan.count, is_remainder=True),
+            partial(visit, self._settings),
+            self._options,
+            StageHooks(worker_setup=set_up, before_stage=set_up),
+            origin=self._request.origin,
+            sinks=[*manifests[1:], sink],
+            manifest=lambda row, head: manifests[0],
+        )
+
+    def _list_steps(self) -> list[str]:
+        return [DOCTAGS, CHUNK, INDEX, *(f"{EMBED}:{family}" for family in self._settings.families)]
+
+    def _open_manifest(self, step: str) -> ManifestSink:
+        """The manifest of a step."""
+        name = step.replace(":", "-")
+        head = make_config_row(name, self._outcome.run_id, self._options, self._request.origin)
+        path = f"{self._data}/manifests/{name}.jsonl"
+        row = partial(self._entries.make_row, step)
+        return ManifestSink(SystemFilesystem(), path, row, head=[head], name=f"manifest {name}", appends=True)
+
+    def _register_settings(self, plan: FilePlan, sink: LibrarySink) -> None:
+        """Note what the settings of the steps that ran are made of."""
+        table = StepTable(self._settings)
+        for kind in sorted(plan.kinds):
+            if kind.kind or kind.role == CODE:
+                for step, (digest, parts) in table.describe_settings(kind).items():
+                    sink.register_settings(step, digest, parts)
+
+    def _describe(self, finished: StageOutcome) -> None:
+        """Complete the outcome."""
+        outcome = self._outcome
+        outcome.run_id = finished.run_id
+        outcome.stop_kind, outcome.stop_signal = finished.stop_kind, finished.stop_signal
+        outcome.cancel_reason = finished.cancel_reason
+        outcome.adopted = finished.adopted
+        outcome.warnings = finished.warnings
+        with closing(LibraryReader(self._data)) as library:
+            counts = library.read_totals().counts
+            outcome.generation = library.read_generation().number
+        outcome.documents = counts.get("files/document", 0)
+        outcome.source_files = counts.get("files/code", 0)
+
+
+class PlannedItems:
+    """The items of the plan, which are made while they are read."""
+
+    def __init__(self, plan: FilePlan, sink: LibrarySink) -> None:
+        self._plan = plan
+        self._sink = sink
+
+    def __iter__(self) -> Iterator[WorkItem]:
+        return self._plan.make_items(self._sink.add_fact)
+
+
+def _set_up(settings: PipelineSettings, staging: str, context: StageContext) -> None:
+    """Give a worker its resources."""
+    context.resources[RESOURCES] = VisitResources(settings, os.fspath(context.data), staging)
