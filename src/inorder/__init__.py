@@ -18,6 +18,7 @@ from inorder.errors import (
     InvariantViolation,
     ItemError,
     OperatorError,
+    StageError,
 )
 from inorder.iteration import Imap, imap
 from inorder.runtime.limits import Budgets, Windows
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         PredictionRules,
         Skip,
         Stage,
-        StageError,
         StageErrorSummary,
         StageHooks,
         StageOutcome,
@@ -134,7 +134,6 @@ _MODULE_OF = {
     "PredictionRules": "inorder.stage.contracts",
     "Skip": "inorder.stage.contracts",
     "Stage": "inorder.stage.contracts",
-    "StageError": "inorder.stage.contracts",
     "StageErrorSummary": "inorder.stage.contracts",
     "StageHooks": "inorder.stage.contracts",
     "StageOptions": "inorder.stage.options",

@@ -1,6 +1,7 @@
 """The exceptions of inorder. Each class stands for one kind of cause and sets the exit code of the command line.
 
 * `ItemError`: one item failed; the run continued without it.
+* `StageError`: the work on one item failed, with a category; a worker or a step raises it.
 * `InfrastructureError`: the machine, the disk or the cluster failed. The items are not the cause: run again.
 * `OperatorError`: a bad option or a bad plan; the message says which.
 * `BusyError`: another run holds what this one needs. Wait for it, or stop it.
@@ -26,6 +27,7 @@ __all__ = [
     "ItemError",
     "OperatorError",
     "ReadError",
+    "StageError",
     "SyncError",
     "require",
 ]
@@ -123,6 +125,68 @@ def _rebuild_item_error(seq: int, item: Any, fields: tuple[str, str, bool, str],
     category, message, retryable, detail = fields
     failure = Failure(category=Category(category), message=message, retryable=retryable, detail=detail)
     return ItemError(seq, item, failure, attempts)
+
+
+class StageError(InorderError):
+    """Raised by a worker to fail its item with a category, and to say whether a retry can succeed, and when:
+    `retry_after_s` is the least wait before it.
+
+    >>> error = StageError("the server is busy", category="provider", retryable=True)
+    >>> error.category, error.retryable
+    ('provider', True)
+
+    Raises:
+        ValueError: `category` is not one of `Category`.
+    """
+
+    formatted_traceback = ""
+    """Replaces the traceback, if it is not empty: for an error that was translated."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        category: str = "runtime",
+        retryable: bool = False,
+        detail: str = "",
+        stage: str = "",
+        item_id: str = "",
+        retry_after_s: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.category = Category(category).value
+        self.retryable = retryable
+        self.detail = detail
+        self.stage = stage
+        self.item_id = item_id
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (
+            self.message,
+            self.category,
+            self.retryable,
+            self.detail,
+            self.stage,
+            self.item_id,
+            self.retry_after_s,
+        )
+        return _rebuild_stage_error, fields
+
+
+def _rebuild_stage_error(
+    message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str, retry_after_s: float
+) -> StageError:
+    return StageError(
+        message,
+        category=category,
+        retryable=retryable,
+        detail=detail,
+        stage=stage,
+        item_id=item_id,
+        retry_after_s=retry_after_s,
+    )
 
 
 class ReadError(InorderError):

@@ -18,8 +18,8 @@ from inorder.cli.data_dir import DataDirectory
 from inorder.index.connection import open_index
 from inorder.index.drafts.publishing import published_path
 from inorder.index.stage import plan, sinks, stage
+from inorder.index.step import derive_chunk_id
 from inorder.index.verify import find_problems
-from inorder.index.worker import derive_chunk_id
 from tests.index.project import Project
 from tests.support.command_line import GUARD_S
 

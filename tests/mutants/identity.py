@@ -159,9 +159,9 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "another grammar does not redo a file",
-        "index/stage.py",
-        "return hash_strings(NAME, SCHEMA_VERSION, grammar_version(language))",
-        "return hash_strings(NAME, SCHEMA_VERSION, language)",
+        "index/step.py",
+        'found["grammar"] = grammar_version(language)',
+        'found["grammar"] = language',
         f"{_DOCUMENTS}::test_another_grammar_redoes_the_files_of_its_language_and_no_others",
     ),
 )

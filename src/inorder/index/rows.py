@@ -79,14 +79,21 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileRows)
 
 
+def complete_rows(rows: FileRows, calls: FileCalls | None = None) -> FileRows:
+    """Count the terms of the chunks of a file, and pack its calls, as a database takes them. `calls` are those of the
+    file if they are not in its rows."""
+    return msgspec.structs.replace(
+        rows,
+        terms=count_terms(rows),
+        digest=hash_rows(rows, calls),
+        packed_calls=PackedCalls(calls.groups, calls.callees) if calls else pack_calls(rows.calls),
+        calls=[],
+    )
+
+
 def encode_rows(rows: FileRows, calls: FileCalls | None = None) -> bytes:
-    """Count the terms of the chunks, pack the calls, and encode the rows of a file, for the transfer from a worker to
-    the database. `calls` are those of the file if they are not in its rows."""
-    rows.terms = count_terms(rows)
-    rows.digest = hash_rows(rows, calls)
-    rows.packed_calls = PackedCalls(calls.groups, calls.callees) if calls else pack_calls(rows.calls)
-    rows.calls = []
-    return _ENCODER.encode(rows)
+    """Complete and encode the rows of a file, for the transfer from a worker to the database."""
+    return _ENCODER.encode(complete_rows(rows, calls))
 
 
 def decode_rows(data: bytes) -> FileRows:

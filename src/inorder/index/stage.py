@@ -33,7 +33,7 @@ from inorder.documents.layout import (
     list_chunked_with_vectors,
 )
 from inorder.files.listing import list_folder
-from inorder.runtime.identity import hash_strings
+from inorder.runtime.identity import hash_settings, hash_strings
 from inorder.sources.remote_input import RemoteInput, count_group, read_group
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import LastRun, PlanEdits, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
@@ -46,15 +46,16 @@ from inorder.stage.store.lookup import BlockLookup, IdRange, count_in_ranges
 from inorder.stage.unchanged.receipt import hash_listing, read_listing, read_receipt
 
 from .connection import open_index, translate_index_errors
-from .drafts.draft import NAME, IndexSink
+from .drafts.draft import IndexSink
 from .drafts.publishing import publish, published_path
 from .lexical.schema import ANALYSIS_VERSION
 from .rows import CODE, DOCUMENT
 from .schema import read_meta
+from .step import NAME, VERSION, settings_of
 from .worker import REMOVE, predict_outcome, work
 
-SCHEMA_VERSION = f"2 {ANALYSIS_VERSION}"
-_DOCUMENT_CONFIGURATION = hash_strings(NAME, SCHEMA_VERSION, DOCUMENT)
+SCHEMA_VERSION = f"{VERSION} {ANALYSIS_VERSION}"
+_DOCUMENT_CONFIGURATION = hash_settings(NAME, VERSION, settings_of(DOCUMENT))
 _TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
 
@@ -298,9 +299,7 @@ def follow_document(doc_id: str, results: Mapping[str, StoredInput]) -> list[Wor
 
 def _hash_language(language: str) -> str:
     """A hash of everything that the rows of a source file depend on, except the file."""
-    from inorder.code.grammars import grammar_version  # which documents do not need
-
-    return hash_strings(NAME, SCHEMA_VERSION, grammar_version(language))
+    return hash_settings(NAME, VERSION, settings_of(CODE, language))
 
 
 def _make_removal(item_id: str) -> WorkItem:

@@ -1,8 +1,7 @@
-"""The worker of stage `index`: from one file to the rows that it owns."""
+"""The worker of stage `index`: it gives the content of an item to the step, and delivers the rows."""
 
 import hashlib
-import re
-import uuid
+from functools import partial
 from typing import Any
 
 from inorder.code.model import FileCalls
@@ -17,14 +16,10 @@ from inorder.stage.contracts import Skip, StageError, WorkItem
 from inorder.stage.freshness import get_sha256
 from inorder.stage.store.reading import read_content
 
-from .lexical.languages import detect_language
 from .parse_marks import is_marked, mark_parsing
-from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
+from .rows import DOCUMENT, FileRows, encode_rows
+from .step import make_code_rows, make_document_rows
 
-_NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11").bytes
-_VARIANTS = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
-"""The digit of a UUID that has two bits of the hash, by the digit of the hash."""
-_WORD = re.compile(r"[^\W_]+")
 REMOVE = "remove"
 """The task of an item whose file no longer exists. The other tasks are the kinds of files."""
 
@@ -78,93 +73,22 @@ def _make_document_rows(item: WorkItem) -> FileRows:
         raise
     except Exception as error:
         raise StageError(f"cannot read the chunks: {type(error).__name__}: {error}", category="input") from None
-    return FileRows(
-        item_id=item.item_id,
-        kind=DOCUMENT,
-        path=item.item_id,
-        language=detect_language("\n".join(chunk.text for chunk in chunks[:LANGUAGE_CHUNKS])),
-        lines=0,
-        note="",
-        sha256=hash_strings(*(get_sha256(each, None) for each in item.inputs.values())),
-        cfg_hash=item.cfg_hash,
-        chunks=[
-            ChunkRow(
-                chunk_id=chunk.chunk_id,
-                kind="section",
-                name="",
-                context=" > ".join([*chunk.section_path, _split_path(item.item_id)]),
-                start=chunk.start,
-                end=chunk.end,
-                pages=" ".join(str(page) for page in chunk.pages),
-                text=chunk.text,
-            )
-            for chunk in chunks
-        ],
-    )
+    sha256 = hash_strings(*(get_sha256(each, None) for each in item.inputs.values()))
+    return make_document_rows(item.item_id, chunks, sha256=sha256, cfg_hash=item.cfg_hash)
 
 
 def _make_code_rows(item: WorkItem, context: StageContext) -> tuple[FileRows, FileCalls]:
-    path = item.meta["path"]
     source = item.inputs["source"]
     data = read_content(source)
-    parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}")
-    if parsed.note:
-        context.warn(parsed.note)
-    path_words = _split_path(item.item_id)
-    rows = FileRows(
-        item_id=item.item_id,
-        kind=CODE,
-        path=path,
-        language=parsed.language or "",
-        lines=parsed.line_count,
-        note=parsed.note,
-        sha256=hash_strings(source.sha256 if isinstance(source, RemoteInput) else _sha256(data)),
-        cfg_hash=item.cfg_hash,
-        chunks=[
-            ChunkRow(
-                chunk_id=derive_chunk_id(item.item_id, chunk.start_line, chunk.text),
-                kind=chunk.kind,
-                name=chunk.qualified_name or chunk.name,
-                context=path_words,
-                start=chunk.start_line,
-                end=chunk.end_line,
-                pages="",
-                text=chunk.text,
-            )
-            for chunk in parsed.chunks
-        ],
-        symbols=[
-            SymbolRow(each.name, each.qualified_name, each.kind, each.start_line, each.end_line, each.signature)
-            for each in parsed.symbols
-        ],
-        imports=[ImportRow(each.module, ", ".join(each.names), each.line) for each in parsed.imports],
-    )
-    return rows, parsed.calls
-
-
-def _parse(path: str, data: bytes, marker: str) -> Any:
-    """Parse a file with the grammar of its language. `marker` is set while that happens. If it is still set, an earlier
-    attempt crashed or timed out in the grammar: then the file is split by lines instead."""
-    from inorder.code.parse import parse, parse_lines
-
+    sha256 = hash_strings(source.sha256 if isinstance(source, RemoteInput) else hashlib.sha256(data).hexdigest())
+    make_rows = partial(make_code_rows, item.item_id, item.meta["path"], data, sha256=sha256, cfg_hash=item.cfg_hash)
+    # If the marker is still set, an earlier attempt crashed or timed out in the grammar.
+    marker = f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}"
     if get_attempt() != 1 and is_marked(marker):
-        return parse_lines(path, data, "its grammar crashed or took too long: cut by lines")
-    with mark_parsing(marker):
-        return parse(path, data)
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def derive_chunk_id(item_id: str, line: int, text: str) -> str:
-    """A UUID of version 5. The class UUID takes twice as long as the hash."""
-    name = f"{item_id}\0{line}\0{text}".encode()
-    digits = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
-    variant = _VARIANTS[digits[16]]
-    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
-
-
-def _split_path(path: str) -> str:
-    """The words of a path, so that a search for its name finds the file."""
-    return " ".join(_WORD.findall(path))
+        rows, calls = make_rows(uses_grammar=False)
+    else:
+        with mark_parsing(marker):
+            rows, calls = make_rows()
+    if rows.note:
+        context.warn(rows.note)
+    return rows, calls

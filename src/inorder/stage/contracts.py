@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from inorder.engines.attempt import Skip
-from inorder.errors import Category, InorderError, OperatorError, require
+from inorder.errors import OperatorError, StageError, require
 
 from .options import StageOptions
 from .store.inputs import Input, StoredInput
@@ -250,68 +250,6 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The first and the most frequent kinds of failure, at most ten."""
     warnings: list[str] = []
     """Exceptions of hooks, and warnings of the journal."""
-
-
-class StageError(InorderError):
-    """Raised by a worker to fail its item with a category, and to say whether a retry can succeed, and when:
-    `retry_after_s` is the least wait before it.
-
-    >>> error = StageError("the server is busy", category="provider", retryable=True)
-    >>> error.category, error.retryable
-    ('provider', True)
-
-    Raises:
-        ValueError: `category` is not one of `Category`.
-    """
-
-    formatted_traceback = ""
-    """Replaces the traceback, if it is not empty: for an error that was translated."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        category: str = "runtime",
-        retryable: bool = False,
-        detail: str = "",
-        stage: str = "",
-        item_id: str = "",
-        retry_after_s: float = 0.0,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.category = Category(category).value
-        self.retryable = retryable
-        self.detail = detail
-        self.stage = stage
-        self.item_id = item_id
-        self.retry_after_s = retry_after_s
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        fields = (
-            self.message,
-            self.category,
-            self.retryable,
-            self.detail,
-            self.stage,
-            self.item_id,
-            self.retry_after_s,
-        )
-        return _rebuild_stage_error, fields
-
-
-def _rebuild_stage_error(
-    message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str, retry_after_s: float
-) -> StageError:
-    return StageError(
-        message,
-        category=category,
-        retryable=retryable,
-        detail=detail,
-        stage=stage,
-        item_id=item_id,
-        retry_after_s=retry_after_s,
-    )
 
 
 class PredictionRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+from inorder.errors import StageError
 from inorder.lanes import Lane, LaneConfig, LaneStatistics, NotAdmitted, TaskCancelled, Ticket
-from inorder.stage.contracts import StageError
 
 from .providers.base import Matrix
 

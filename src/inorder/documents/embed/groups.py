@@ -6,7 +6,7 @@ whose vectors are not there is embedded on its own: if the group fails, each doc
 """
 
 from collections.abc import Collection, Sequence
-from itertools import pairwise
+from itertools import takewhile
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -15,9 +15,8 @@ from inorder.stage.context import StageContext
 from inorder.stage.contracts import WorkItem
 from inorder.stage.store.inputs import StoredInput
 
-CHUNKS_MAX = 512
-"""Chunks of one group: with a group in every worker, enough for some batches of a large GPU. The results of a group
-come at once, so those of the last groups of all workers are committed after the model has ended."""
+from .step import count_together, embed_together
+
 _RESOURCE = "group"
 
 
@@ -34,15 +33,14 @@ class EmbeddedDocument(NamedTuple):
 def count_group(families: Collection[str], items: Sequence[WorkItem]) -> int:
     """How many of these items are embedded together: of one family with a shared provider, in the store. A file may
     change between being read for the group and being processed, a row does not."""
-    family, chunks = items[0].meta["family"], 0.0
+    family = items[0].meta["family"]
     if family not in families:
         return 1
-    for number, item in enumerate(items):
-        chunks += item.cost_hint
-        is_stored = isinstance(item.inputs.get("chunks"), StoredInput)
-        if item.meta["family"] != family or not is_stored or (number and chunks > CHUNKS_MAX):
-            return number
-    return len(items)
+
+    def is_alike(item: WorkItem) -> bool:
+        return item.meta["family"] == family and isinstance(item.inputs.get("chunks"), StoredInput)
+
+    return count_together(item.cost_hint for item in takewhile(is_alike, items))
 
 
 def embed_group(items: Sequence[WorkItem], context: StageContext) -> None:
@@ -50,23 +48,18 @@ def embed_group(items: Sequence[WorkItem], context: StageContext) -> None:
     context.resources[_RESOURCE] = {}
     family = items[0].meta["family"]
     provider = context.resources[family]
-    read: dict[str, list[str]] = {}
-    texts: list[str] = []
-    ends = [0]
+    read: dict[str, tuple[list[str], list[str]]] = {}
     for item in items:
         try:
-            ids, found = read_texts(item.inputs["chunks"])
+            read[item.item_id] = read_texts(item.inputs["chunks"])
         except Exception:
             continue
-        read[item.item_id] = ids
-        texts += found
-        ends.append(len(texts))
     started_s = perf_counter()
-    vectors = provider.embed(texts) if family == "dense" else provider.encode(texts)
-    share_ms = (perf_counter() - started_s) * 1000 / max(1, len(texts))
+    found = embed_together(family, [texts for _, texts in read.values()], provider)
+    share_ms = (perf_counter() - started_s) * 1000 / max(1, sum(map(len, found)))
     context.resources[_RESOURCE] = {
-        item_id: EmbeddedDocument(ids, _copy(vectors[start:end]), share_ms * (end - start))
-        for (item_id, ids), (start, end) in zip(read.items(), pairwise(ends), strict=True)
+        item_id: EmbeddedDocument(ids, vectors, share_ms * len(vectors))
+        for (item_id, (ids, _)), vectors in zip(read.items(), found, strict=True)
     }
 
 
@@ -74,10 +67,3 @@ def take_embedded(item: WorkItem, context: StageContext) -> EmbeddedDocument | N
     """The vectors of an item that was embedded with its group."""
     group: dict[str, EmbeddedDocument] = context.resources.get(_RESOURCE, {})
     return group.pop(item.item_id, None)
-
-
-def _copy(vectors: Any) -> Any:
-    """A part of the vectors that does not keep all of them in memory."""
-    import numpy as np  # slow to import, and not needed by a run in which nothing has changed
-
-    return vectors.copy() if isinstance(vectors, np.ndarray) else vectors

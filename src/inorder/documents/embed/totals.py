@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.store.inputs import Input
 
+from .step import summarize_norms
+
 _DIGITS = 4
 """Digits of norms and averages. The last digits of a model's vectors may depend on the other texts of a batch."""
 
@@ -19,13 +21,6 @@ _DIGITS = 4
 _UNITS = 10**_DIGITS
 DENSE_FACTS = frozenset(("vectors", "dimensions", "provider", "norms"))
 """What the totals need of the fields that a worker returns for dense vectors."""
-
-
-def summarize_norms(norms: Sequence[float]) -> dict[str, float]:
-    """The smallest, the average and the largest length of vectors; empty without vectors."""
-    if not norms:
-        return {}
-    return _round_norms(min(norms), sum(norms) / len(norms), max(norms))
 
 
 def _round_norms(smallest: float, average: float, largest: float) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """The worker of stage `embed`: from the chunks of one document to its vectors; and the statistics of the corpus."""
 
-import math
 import os
 from collections.abc import Sequence
 from time import perf_counter
@@ -11,7 +10,7 @@ from inorder.stage.contracts import StageError, WorkItem
 
 from .counting.counts import count_corpus
 from .lexical import count_terms
-from .totals import summarize_norms
+from .step import embed, measure, summarize
 
 if TYPE_CHECKING:
     from .counting.counts import CorpusSummary
@@ -54,19 +53,15 @@ def _embed_alone(item: WorkItem, context: StageContext, provider: Any) -> "Embed
     ids, texts = read_texts(item.inputs["chunks"])
     context.progress(0, len(texts), "vector")
     started_s = perf_counter()
-    try:
-        vectors = provider.embed(texts) if item.meta["family"] == "dense" else provider.encode(texts)
-    except ValueError as error:
-        raise StageError(f"{provider.name}: {error}", category="runtime") from None
+    vectors = embed(item.meta["family"], texts, provider)
     return EmbeddedDocument(ids, vectors, (perf_counter() - started_s) * 1000)
 
 
 def _write_dense(item: WorkItem, context: StageContext, embedded: "EmbeddedDocument") -> dict[str, Any]:
-    from .providers.base import measure_rows
     from .stored import pack_dense
 
     provider, ids, vectors = _get_provider(context, "dense"), embedded.ids, embedded.vectors
-    norms = measure_rows(vectors).tolist()
+    norms = measure("dense", vectors)
     _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
     spec = item.meta["spec"]
     if context.is_stored:
@@ -76,21 +71,14 @@ def _write_dense(item: WorkItem, context: StageContext, embedded: "EmbeddedDocum
 
         path = context.output("vectors")
         written = write_dense(path, ids, vectors, provider.name, spec, item.cfg_hash)._asdict()
-    return {
-        "vectors": len(ids),
-        "dimensions": provider.dimensions,
-        "provider": provider.name,
-        "norms": summarize_norms(norms),
-        "vector_format": _name_format(context),
-        **written,
-    }
+    return {**summarize("dense", vectors, provider, norms), "vector_format": _name_format(context), **written}
 
 
 def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocument") -> dict[str, Any]:
     from .stored import pack_sparse
 
     provider, ids, vectors = _get_provider(context, "sparse"), embedded.ids, embedded.vectors
-    norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
+    norms = measure("sparse", vectors)
     _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
     if context.is_stored:
         written = _store(context, pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
@@ -99,15 +87,7 @@ def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocu
 
         path, vocabulary = context.output("vectors"), provider.vocabulary_size
         written = write_sparse(path, ids, vectors, provider.name, vocabulary, item.cfg_hash)._asdict()
-    terms = sum(len(indices) for indices, _ in vectors)
-    return {
-        "vectors": len(ids),
-        "provider": provider.name,
-        "avg_nnz": round(terms / max(1, len(ids)), 3),
-        "norms": summarize_norms(norms),
-        "vector_format": _name_format(context),
-        **written,
-    }
+    return {**summarize("sparse", vectors, provider, norms), "vector_format": _name_format(context), **written}
 
 
 def _count_lexical(item: WorkItem, context: StageContext) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from inorder.errors import StageError
 from inorder.files.optional_deps import require_module
 from inorder.lanes import Lane, LaneConfig, NotAdmitted, TaskCancelled
-from inorder.stage.contracts import StageError
 
 from .base import BatchTally, SparseVector, replace_surrogates
 from .sentence_models import EXTRA, load_model

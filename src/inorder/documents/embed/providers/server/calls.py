@@ -10,8 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from inorder.errors import StageError
 from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmitted, Reason, TaskCancelled, Ticket
-from inorder.stage.contracts import StageError
 
 from .http import RetryableError
 from .limits import ServerLimits, TokenPacer

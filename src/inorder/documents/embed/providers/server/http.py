@@ -14,8 +14,7 @@ from typing import IO
 
 from inorder.engines.error_table import RETRYABLE_STATUSES
 from inorder.engines.retry_after import parse_retry_after
-from inorder.errors import OperatorError
-from inorder.stage.contracts import StageError
+from inorder.errors import OperatorError, StageError
 
 KEY_VARIABLE = "INORDER_API_KEY"
 _READ_BYTES = 64 * 1024

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 
 from inorder.documents.embed.providers.base import BatchTally, Matrix, normalize_rows, replace_surrogates
-from inorder.errors import require
+from inorder.errors import StageError, require
 from inorder.lanes import LaneStatistics
-from inorder.stage.contracts import StageError
 
 from .calls import ServerCall, ServerCalls
 from .http import KEY_VARIABLE, post
