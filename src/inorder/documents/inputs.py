@@ -8,7 +8,7 @@ import os
 from pathlib import PurePath
 
 from inorder.stage.contracts import StageError, WorkItem
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.store.inputs import AddressedInput, Input
 from inorder.stage.store.reading import read_content
 
 BYTES_MAX = 2**30
@@ -17,7 +17,11 @@ BYTES_MAX = 2**30
 
 def read_input(item: WorkItem) -> bytes:
     """The content of the document of an item. Raises StageError if it cannot be read."""
-    source = item.inputs["document"]
+    return read_content_of(item.inputs["document"])
+
+
+def read_content_of(source: Input) -> bytes:
+    """Return the content of a file, or of what has an address. Raises StageError if it cannot be read."""
     if not isinstance(source, AddressedInput):
         return read_file(source)
     _check_size(source.size)

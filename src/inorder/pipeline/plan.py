@@ -1,8 +1,8 @@
 """The plan of a run: an item for each file with a step to run, in the order of ids.
 
 The sources are compared with the library first (`comparison`). Then each file with something to do is looked at: what
-it is, whether it is a copy of another, and which steps are due. A file that has no step to run is no item: what is to be
-known of it (that it is not read, that it is a copy, that it is gone) goes to the library as a *fact*, with the next
+it is, whether it is a copy of another, and which steps are due. A file that has no step to run is no item: what is to
+be known of it (that it is not read, that it is a copy, that it is gone) goes to the library as a *fact*, with the next
 commit. So the plan has only work, and shrinks as the run commits.
 """
 

@@ -1,7 +1,8 @@
 """What a worker opens once and uses for many files."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +51,19 @@ class VisitResources:
                 raise StageError(f"cannot open the {family} provider: {error}", category="config") from None
         return self._providers[family], spec
 
-    def parse_marker(self, item_id: str) -> str:
-        """Return the path of the mark that is set while a file is parsed."""
-        return f"{self._staging}/parsing-{hash_strings(item_id)}"
+    @contextmanager
+    def mark_parsing(self, item_id: str) -> Iterator[bool]:
+        """Mark a file while it is parsed. Yields whether to use its grammar: not if an earlier attempt crashed in it, or
+        took too long."""
+        from inorder.engines.attempt import get_attempt
+        from inorder.index.parse_marks import is_marked, mark_parsing
+
+        marker = f"{self._staging}/parsing-{hash_strings(item_id)}"
+        if get_attempt() != 1 and is_marked(marker):
+            yield False
+            return
+        with mark_parsing(marker):
+            yield True
 
     def read_result(self, item_id: str, step: str, output: bytes) -> tuple[bytes, Sequence[str]]:
         """Return the content and the texts of a committed result. Raises StageError if it is not the expected one."""

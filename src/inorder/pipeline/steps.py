@@ -14,15 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from inorder.documents.chunk.settings import VERSION as CHUNK_VERSION
+from inorder.documents.chunk import settings as chunk
 from inorder.documents.chunk.settings import ChunkSettings
-from inorder.documents.chunk.settings import settings_of as chunk_settings_of
-from inorder.documents.convert.settings import VERSION as CONVERT_VERSION
+from inorder.documents.convert import settings as convert
 from inorder.documents.convert.settings import ConvertSettings
-from inorder.documents.convert.settings import settings_of as convert_settings_of
-from inorder.documents.embed.providers.registry import identity
+from inorder.documents.embed import step as embed
 from inorder.errors import require
-from inorder.index.lexical.schema import ANALYSIS_VERSION
+from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
 
 from .classify import CODE, DOCUMENT, FileKind
@@ -30,9 +28,6 @@ from .classify import CODE, DOCUMENT, FileKind
 DOCTAGS, CHUNK, INDEX = "doctags", "chunk", "index"
 EMBED = "embed"
 FAMILIES = ("dense", "sparse")
-INDEX_VERSION = "3"
-"""To be raised whenever the same chunks or the same source code give other rows."""
-EMBED_VERSION = "1"
 NONE = "none"
 
 
@@ -92,24 +87,21 @@ class StepTable:
     def _describe(self, kind: FileKind) -> list[tuple[str, str, int | str, Mapping[str, str]]]:
         settings = self._settings
         if kind.role == CODE:
-            from inorder.code.grammars import grammar_version  # which documents do not need
-
-            parts = {"analysis": str(ANALYSIS_VERSION), "grammar": grammar_version(kind.kind)}
-            return [(INDEX, "", INDEX_VERSION, parts)]
+            return [(INDEX, "", index.VERSION, index.settings_of(CODE, kind.kind))]
         require(kind.role == DOCUMENT, f"a file of kind {str(kind)!r} goes through no step")
         return [
-            (DOCTAGS, "", CONVERT_VERSION, convert_settings_of(settings.convert, kind.kind)),
-            (CHUNK, DOCTAGS, CHUNK_VERSION, self._chunk_parts),
-            (INDEX, CHUNK, INDEX_VERSION, {"analysis": str(ANALYSIS_VERSION)}),
+            (DOCTAGS, "", convert.VERSION, convert.settings_of(settings.convert, kind.kind)),
+            (CHUNK, DOCTAGS, chunk.VERSION, self._chunk_parts),
+            (INDEX, CHUNK, index.VERSION, index.settings_of(DOCUMENT)),
             *(
-                (f"{EMBED}:{family}", CHUNK, EMBED_VERSION, {"provider": identity(spec)})
+                (f"{EMBED}:{family}", CHUNK, embed.VERSION, embed.settings_of(family, spec))
                 for family, spec in settings.families.items()
             ),
         ]
 
     @cached_property
     def _chunk_parts(self) -> Mapping[str, str]:
-        return chunk_settings_of(self._settings.chunk)
+        return chunk.settings_of(self._settings.chunk)
 
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""

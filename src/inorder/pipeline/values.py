@@ -1,11 +1,13 @@
 """How the values between steps are stored: chunks and vectors. A document is stored as `convert` returns it."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from inorder.documents.chunk.chunks import Chunk, format_chunk_id, pack_chunk_id
+from inorder.documents.embed.step import measure, summarize
 from inorder.library.rows import DenseVectors, StepResult, make_dense_result, make_step_result
 from inorder.library.totals import NORM_SCALE, FamilySummary
 
@@ -71,39 +73,22 @@ def unpack_chunk_rows(doc_id: str, rows: bytes, texts: Sequence[str]) -> list[Ch
     ]
 
 
-def pack_dense(settings: str, input_hash: bytes, vectors: Any, provider: Any, spec: str) -> StepResult:
-    """Return the dense vectors of a file as the library stores them."""
+def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, provider: Any, spec: str) -> StepResult:
+    """Return the vectors of a file in one family as the library stores them."""
     import numpy as np
 
-    from inorder.documents.embed.providers.base import measure_rows
-    from inorder.documents.embed.totals import summarize_norms
-
-    norms = measure_rows(vectors).tolist()
-    content = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
-    return make_dense_result(
-        settings,
-        input_hash,
-        DenseVectors(provider.name, spec, vectors.shape[1], content),
-        summary=FamilySummary(len(norms), vectors.shape[1], provider.name, _count_norms(norms)),
-        extras={
-            "vectors": len(norms),
-            "dimensions": provider.dimensions,
-            "provider": provider.name,
-            "norms": summarize_norms(norms),
-        },
-    )
-
-
-def pack_sparse(settings: str, input_hash: bytes, vectors: Any, provider: Any, spec: str) -> StepResult:
-    """Return the sparse vectors of a file as the library stores them."""
-    import math
-
-    import numpy as np
-
-    from inorder.documents.embed.totals import summarize_norms
-
+    norms = measure(family, vectors)
+    extras = summarize(family, vectors, provider, norms)
+    if family == "dense":
+        content = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
+        return make_dense_result(
+            settings,
+            input_hash,
+            DenseVectors(provider.name, spec, vectors.shape[1], content),
+            summary=FamilySummary(len(norms), vectors.shape[1], provider.name, _count(map(_scale, norms))),
+            extras=extras,
+        )
     counts = [len(indices) for indices, _ in vectors]
-    norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
     stored = SparseVectors(
         provider.name,
         provider.vocabulary_size,
@@ -111,27 +96,19 @@ def pack_sparse(settings: str, input_hash: bytes, vectors: Any, provider: Any, s
         b"".join(np.asarray(indices, "<i4").tobytes() for indices, _ in vectors),
         b"".join(np.asarray(weights, "<f4").tobytes() for _, weights in vectors),
     )
-    terms: dict[int, int] = {}
-    for count in counts:
-        terms[count] = terms.get(count, 0) + 1
     return make_step_result(
         SPARSE_STEP,
         settings,
         input_hash,
         _PACK.encode(stored),
-        summary=FamilySummary(len(counts), 0, provider.name, _count_norms(norms), terms),
-        extras={
-            "vectors": len(counts),
-            "provider": provider.name,
-            "avg_nnz": round(sum(counts) / max(1, len(counts)), 3),
-            "norms": summarize_norms(norms),
-        },
+        summary=FamilySummary(len(counts), 0, provider.name, _count(map(_scale, norms)), _count(counts)),
+        extras=extras,
     )
 
 
-def _count_norms(norms: Sequence[float]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for norm in norms:
-        key = round(norm * NORM_SCALE)
-        counts[key] = counts.get(key, 0) + 1
-    return counts
+def _scale(norm: float) -> int:
+    return round(norm * NORM_SCALE)
+
+
+def _count(values: Iterable[int]) -> dict[int, int]:
+    return dict(Counter(values))

@@ -11,7 +11,7 @@ hangs or crashes does not cost them, and the next attempt goes on after them.
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from inorder.stage.store.inputs import AddressedInput
 from .classify import CODE, FileKind
 from .signatures import pack_signature
 from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
-from .values import pack_chunk_rows, pack_dense, pack_sparse, unpack_chunk_rows
+from .values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 
 if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
@@ -268,7 +268,8 @@ class _Visit:
         from inorder.index.step import make_code_rows
 
         item_id, path = self._item.item_id, self._order.facts.path
-        rows, calls = make_code_rows(item_id, path, self._content, self._resources.parse_marker(item_id))
+        with self._resources.mark_parsing(item_id) as uses_grammar:
+            rows, calls = make_code_rows(item_id, path, self._content, uses_grammar=uses_grammar)
         self._warn([rows.note] if rows.note else [])
         self._context.measure(lines=rows.lines, chunks=len(rows.chunks))
         counts = {
@@ -286,9 +287,8 @@ class _Visit:
         provider, spec = self._resources.open_provider(family)
         chunks = self._get_chunks()
         self._context.progress(0, len(chunks), "vector")
-        vectors = embed([each.text for each in chunks], provider, family)
-        pack: Callable[..., StepResult] = pack_dense if family == "dense" else pack_sparse
-        return pack(step.settings, input_hash, vectors, provider, spec)
+        vectors = embed(family, [each.text for each in chunks], provider)
+        return pack_vectors(family, step.settings, input_hash, vectors, provider, spec)
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
