@@ -182,7 +182,7 @@ class Comparison:
         else:
             outcome.counts.add("unchanged")
             doctags = row.states.get("doctags")
-            outcome.count_pages(0 if doctags is None else doctags.pages_without_text)
+            outcome.count_pages(0 if doctags is None else doctags.extras.get("pages_without_text", 0))
 
 
 def _describe(file: ListedFile, *, is_known: bool = False, has_new_content: bool = True) -> Change:

@@ -125,7 +125,7 @@ class FilePlan:
                 self.outcome.counts.add("copy")
                 add_fact(FileResult(msgspec.structs.replace(facts, copy_of=found.copy_of, sha256=found.sha256)))
                 return None
-            also = found.also
+            also = list(found.also)
         self.kinds.add(kind)
         return self._make_work(change, known, kind, facts, head, also)
 

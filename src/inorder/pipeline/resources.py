@@ -53,8 +53,8 @@ class VisitResources:
 
     @contextmanager
     def mark_parsing(self, item_id: str) -> Iterator[bool]:
-        """Mark a file while it is parsed. Yields whether to use its grammar: not if an earlier attempt crashed in it, or
-        took too long."""
+        """Mark a file while it is parsed. Yields whether to use its grammar: not if an earlier attempt crashed in it,
+        or took too long."""
         from inorder.engines.attempt import get_attempt
         from inorder.index.parse_marks import is_marked, mark_parsing
 

@@ -85,7 +85,6 @@ def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, pr
             settings,
             input_hash,
             DenseVectors(provider.name, spec, vectors.shape[1], content),
-            summary=FamilySummary(len(norms), vectors.shape[1], provider.name, _count(map(_scale, norms))),
             extras=extras,
         )
     counts = [len(indices) for indices, _ in vectors]
