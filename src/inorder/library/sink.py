@@ -84,6 +84,7 @@ class LibrarySink(SqliteSink):
         self._read_entry = read_entry
         self._publishes = publishes
         self._facts: deque[FileResult] = deque()
+        self._settings: deque[tuple[str, str, Mapping[str, str]]] = deque()
         self._publish_at_s = time.monotonic() + _PUBLISH_S
         self._is_broken = False
         self._writer: FileWriter | None = None
@@ -234,9 +235,18 @@ class LibrarySink(SqliteSink):
         written with the next commit. May be called by any thread."""
         self._facts.append(fact)
 
+    def add_settings(self, step: str, digest: str, parts: Mapping[str, str]) -> None:
+        """Add what the settings of a step are made of. It is written with the next commit. May be called by any
+        thread."""
+        self._settings.append((step, digest, parts))
+
     def _write_facts(self) -> None:
-        if self._facts:
+        if self._facts or self._settings:
             self.write_files(self._take_facts())
+
+    def _write_settings(self) -> None:
+        while self._settings:
+            self._get_writer().find_settings(*self._settings.popleft())
 
     def _take_facts(self) -> Iterator[FileResult]:
         while self._facts:
@@ -246,6 +256,7 @@ class LibrarySink(SqliteSink):
         """Write what is known of files that are no items of the run: signatures, copies, files that are not read or are
         gone."""
         with self._library_transaction("files cannot be written"):
+            self._write_settings()
             self._get_writer().write(results)
         self._bound_log()
 
@@ -289,6 +300,7 @@ class LibrarySink(SqliteSink):
             raise
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
+        self._write_settings()
         results = [*self._take_facts(), *(found for entry in entries for found in self._read_entry(entry))]
         if not results:
             return

@@ -6,7 +6,7 @@ be known of it (that it is not read, that it is a copy, that it is gone) goes to
 commit. So the plan has only work, and shrinks as the run commits.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -27,6 +27,7 @@ from .steps import PipelineSettings, StepTable
 from .visit import FILE, VisitOrder, encode_order
 from .walk import walk_part
 
+AddSettings = Callable[[str, str, Mapping[str, str]], None]
 _RESULT_BYTES, _RESULT_FACTOR = 2000, 3
 """About the size of the results of a file: a fixed part, and this many times its size."""
 
@@ -55,7 +56,8 @@ class FilePlan:
         self._force = force
         self.outcome = outcome
         self._comparison = Comparison(settings, self._table, outcome, retries=retries, force=force)
-        self.kinds: set[FileKind] = set()
+        self._add_settings: AddSettings = lambda step, digest, parts: None
+        self._kinds: set[FileKind] = set()
         """The kinds of files that items were made of."""
 
     @property
@@ -78,9 +80,10 @@ class FilePlan:
         """Forget what was found."""
         self._comparison.changes.close()
 
-    def make_items(self, add_fact: Callable[[FileResult], None]) -> Iterator[WorkItem]:
-        """Yield the items. What is to be known of files that are no items is passed to `add_fact`."""
-        comparison = self._comparison
+    def make_items(self, add_fact: Callable[[FileResult], None], add_settings: AddSettings) -> Iterator[WorkItem]:
+        """Yield the items. What is to be known of files that are no items is passed to `add_fact`, and what the
+        settings of steps are made of to `add_settings`."""
+        comparison, self._add_settings = self._comparison, add_settings
         hashes_all = self._has_other_sources
         with CopyFinder(self._library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
@@ -94,6 +97,13 @@ class FilePlan:
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileFacts(item_id), is_removed=True))
 
+    def _describe_settings(self, kind: FileKind) -> None:
+        """Note what the settings of the steps for a kind of files are made of, once."""
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            for step, (digest, parts) in self._table.describe_settings(kind).items():
+                self._add_settings(step, digest, parts)
+
     @property
     def _has_other_sources(self) -> bool:
         """Whether the library has files of other sources, or of other parts of these."""
@@ -105,7 +115,6 @@ class FilePlan:
     def _promote(self, known: KnownFile, also: list[FileResult]) -> WorkItem | None:
         """Make a file a document that was a copy of one."""
         kind = FileKind.parse(known.kind)
-        self.kinds.add(kind)
         facts = make_facts(known)
         change = Change(known.item_id, known.path, known.size, known.signature, is_known=True)
         return self._make_work(change, known, kind, facts, b"", also)
@@ -126,7 +135,6 @@ class FilePlan:
                 add_fact(FileResult(msgspec.structs.replace(facts, copy_of=found.copy_of, sha256=found.sha256)))
                 return None
             also = list(found.also)
-        self.kinds.add(kind)
         return self._make_work(change, known, kind, facts, head, also)
 
     def _look_at(self, change: Change, known: KnownFile | None) -> tuple[bytes, FileKind]:
@@ -136,11 +144,11 @@ class FilePlan:
             if kind is not None:
                 return b"", kind
         if change.problem:
-            return b"", FileKind(DOCUMENT, "", problem=change.problem)
+            return b"", FileKind(DOCUMENT, "unknown", problem=change.problem)
         try:
             head = read_head(change.path, HEAD_BYTES)
         except OSError as error:
-            return b"", FileKind(DOCUMENT, "", problem=f"the file cannot be read: {error.strerror or error}")
+            return b"", FileKind(DOCUMENT, "unknown", problem=f"the file cannot be read: {error.strerror or error}")
         rules = {"is_document": change.is_document, "not_code": change.not_code}
         return head, classify_file(change.path, head, change.size, self._settings.convert, **rules)  # type: ignore[arg-type]
 
@@ -166,6 +174,7 @@ class FilePlan:
         )
         if not due:
             return None
+        self._describe_settings(kind)
         steps = make_due_steps(due)
         names = {step.name for step in steps}
         outputs = {} if known is None else known.list_outputs(names)

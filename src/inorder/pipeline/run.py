@@ -30,14 +30,13 @@ from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
 from inorder.stage.sources import is_address
 
-from .classify import CODE
 from .commit import CommitReader
 from .copies import make_facts
 from .outcome import RunOutcome
 from .plan import FilePlan
 from .resources import VisitResources
 from .source_names import KnownSource, resolve_sources
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
 from .visit import RESOURCES, visit
 
 NAME = "run"
@@ -89,11 +88,12 @@ class _PipelineRun:
         began_s = time.monotonic()
         run_id = self._outcome.run_id
         sink = LibrarySink(self._data, run_id=run_id, read_entry=self._entries.list_results, publishes=True)
-        with closing(sink), closing(LibraryReader(self._data)) as library:
-            plan = self._compare(library, sink)
-            with closing(plan):
-                finished = self._visit(plan, sink)
-                self._register_settings(plan, sink)
+        with (
+            closing(sink),
+            closing(LibraryReader(self._data)) as library,
+            closing(self._compare(library, sink)) as plan,
+        ):
+            finished = self._visit(plan, library, sink)
         self._describe(finished)
         self._outcome.wall_s = time.monotonic() - began_s
         return self._outcome
@@ -124,12 +124,12 @@ class _PipelineRun:
             sink.write_files(FileResult(each) for each in facts)
         return plan
 
-    def _visit(self, plan: FilePlan, sink: LibrarySink) -> StageOutcome:
+    def _visit(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> StageOutcome:
         """Visit every file with something to do."""
         manifests = [self._open_manifest(step) for step in self._list_steps()]
         set_up = partial(_set_up, self._settings, self._layout.staging)
         return run_stage(
-            StagePlan(NAME, PlannedItems(plan, sink), expected_items=plan.count, is_remainder=True),
+            StagePlan(NAME, PlannedItems(plan, library, sink), expected_items=plan.count, is_remainder=True),
             partial(visit, self._settings),
             self._options,
             StageHooks(worker_setup=set_up, before_stage=set_up),
@@ -149,14 +149,6 @@ class _PipelineRun:
         row = partial(self._entries.make_row, step)
         return ManifestSink(SystemFilesystem(), path, row, head=[head], name=f"manifest {name}", appends=True)
 
-    def _register_settings(self, plan: FilePlan, sink: LibrarySink) -> None:
-        """Note what the settings of the steps that ran are made of."""
-        table = StepTable(self._settings)
-        for kind in sorted(plan.kinds):
-            if kind.kind or kind.role == CODE:
-                for step, (digest, parts) in table.describe_settings(kind).items():
-                    sink.register_settings(step, digest, parts)
-
     def _describe(self, finished: StageOutcome) -> None:
         """Complete the outcome."""
         outcome = self._outcome
@@ -175,12 +167,16 @@ class _PipelineRun:
 class PlannedItems:
     """The items of the plan, which are made while they are read."""
 
-    def __init__(self, plan: FilePlan, sink: LibrarySink) -> None:
+    def __init__(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> None:
         self._plan = plan
+        self._library = library
         self._sink = sink
 
     def __iter__(self) -> Iterator[WorkItem]:
-        return self._plan.make_items(self._sink.add_fact)
+        try:
+            yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
+        finally:
+            self._library.close()  # as long as somebody reads, the library keeps its log
 
 
 def _set_up(settings: PipelineSettings, staging: str, context: StageContext) -> None:
