@@ -28,7 +28,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline import RACY_S, change_documents, make_documents, make_environment, make_words
+from commands import make_environment
+from notes import change_notes, make_notes, make_words
+from pipeline import RACY_S
 
 SAMPLE_S = 0.1
 SUM_SAMPLE_S = 1.0
@@ -85,11 +87,11 @@ def read_field(pid: int, file: str, name: str) -> float:
 def measure(count: int, folder: Path) -> dict[str, Peak]:
     """The peaks of all commands with this many documents."""
     sources, data, environment = folder / "documents", folder / "data", make_environment(folder)
-    make_documents(sources, count)
+    make_notes(sources, count)
     time.sleep(RACY_S)
     run = ["run", str(sources), "--data", str(data), "--quiet", "--dense", "hash"]
     found = {name: measure_command(run, environment) for name in ("first", "again")}
-    change_documents(sources, count)
+    change_notes(sources, count)
     found["changed"] = measure_command(run, environment)
     word = make_words(random.Random(0))[1]  # the most frequent one
     found["verify"] = measure_command(["verify", "--data", str(data)], environment)
