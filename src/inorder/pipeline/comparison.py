@@ -102,6 +102,8 @@ class Comparison:
         self.changes = ChangeLog()
         self.touched: list[tuple[KnownFile, bytes]] = []
         """Files with the content that the library knows, and another signature."""
+        self.has_known = False
+        """Whether the library knows files of these sources."""
         self.sizes = SizeFilter()
         """The sizes of all files."""
         self._settings = settings
@@ -113,6 +115,7 @@ class Comparison:
     def compare(self, listed: Iterator[ListedFile], known: Iterator[KnownFile]) -> None:
         """Compare the files of a source with those that the library knows of it. Both are in the order of ids."""
         row = next(known, None)
+        self.has_known |= row is not None
         unread = ""
         for file in listed:
             if file.stat is not None:

@@ -46,7 +46,7 @@ def find_due(
     nothing. `has_new_content`: the file has, or may have, another content than that. `retries`: every step that has
     failed is due. `force`: all steps are due."""
     states = {} if known is None else known.states
-    content = b"" if known is None or has_new_content else known.sha256[:HASH_BYTES]
+    content = None if known is None or has_new_content else known.sha256[:HASH_BYTES]
     found: list[Due] = []
     names: set[str] = set()
     blocked: set[str] = set()

@@ -85,7 +85,8 @@ class FilePlan:
         settings of steps are made of to `add_settings`."""
         comparison, self._add_settings = self._comparison, add_settings
         hashes_all = self._has_other_sources
-        with CopyFinder(self._library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
+        library = self._library if comparison.has_known or hashes_all else None
+        with CopyFinder(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
                 item = None if change.is_removed else self._make_item(change, copies, add_fact)
                 if item is not None:

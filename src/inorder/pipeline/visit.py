@@ -162,9 +162,9 @@ class _Visit:
             self._outputs[step.name] = made.output
 
     def _hand_over(self) -> None:
-        if self.result.steps:
-            self._context.hand_over(encode_result(self.result))
-            self._unsaved_s = 0.0
+        """Hand over what the file is, and what was made of it so far."""
+        self._context.hand_over(encode_result(self.result))
+        self._unsaved_s = 0.0
 
     # ---- Inputs
 
