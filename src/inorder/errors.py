@@ -80,6 +80,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     stage: str = ""
     item_id: str = ""
     """Where it happened, of a `StageError`."""
+    step: str = ""
+    """The step that the item was in (`StageContext.begin_step`); empty: it has none."""
 
     @property
     def may_succeed_later(self) -> bool:

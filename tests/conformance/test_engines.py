@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+import msgspec
 import pytest
 
-from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
+from inorder.core.events import Beat, Envelope, Event, Finished, HandedOver, Loss, Pulled, Returned, WorkerLost
 from inorder.core.options import KernelOptions
 from inorder.core.transitions import State
 from inorder.engines.attempt import get_attempt
 from inorder.engines.base import Batch, Engine, Task
 from inorder.engines.inline import InlineEngine
 from inorder.engines.process.engine import ProcessEngine
+from inorder.engines.progress import find_reporter
 from inorder.engines.ray.options import RayOptions
 from inorder.engines.threads import ThreadEngine
 from inorder.errors import Category
@@ -97,6 +99,7 @@ class FakeKernel:
         self.seen: set[int] = set()
         self.lost: dict[int, WorkerLost] = {}
         self.answers: list[Envelope] = []
+        self.handed_over: list[HandedOver] = []
         self.returned: list[int] = []
         """Seqs that were returned unstarted."""
         self._held: dict[int, set[tuple[int, int]]] = {}
@@ -159,7 +162,7 @@ class FakeKernel:
         self.engine.stop_worker(worker, "test")
 
     def _track(self, event: Event) -> None:
-        assert isinstance(event, Pulled | Finished | Returned | WorkerLost | Beat), f"unexpected {event}"
+        assert isinstance(event, Pulled | Finished | HandedOver | Returned | WorkerLost | Beat), f"unexpected {event}"
         if isinstance(event, Beat):
             return
         assert event.worker not in self.lost, f"{event} of a worker that is lost"
@@ -174,6 +177,9 @@ class FakeKernel:
             assert event.limit >= 1
             self.idle[event.worker] = event.limit
             self.seen.add(event.worker)
+        elif isinstance(event, HandedOver):
+            assert (event.seq, event.attempt) in held, f"{event} after its result"
+            self.handed_over.append(event)
         elif isinstance(event, Returned):
             returned = {task for task in held if task[0] in event.seqs}
             assert len(returned) == len(event.seqs), f"worker {event.worker} returns what it does not hold"
@@ -286,6 +292,38 @@ def test_a_function_is_told_the_number_of_its_attempt(kind: Kind, drive: Drive) 
     kernel.finish_all(kind.workers)
     assert {envelope.attempt: envelope.payload for envelope in kernel.answers} == {1: 1, 3: 3}
     assert get_attempt() == 0, "outside an engine"
+
+
+def hand_over(item: SimItem) -> None:
+    """Work in two steps, and hand over what was made before the last one."""
+    reporter = find_reporter()
+    assert reporter is not None
+    reporter.begin_step("read", None)
+    for number in range(2):
+        reporter.hand_over(b"%d of %b" % (number, item.item_id.encode()))
+    reporter.begin_step("count", 60.0)
+    if item.fate is Fate.FAIL:
+        raise FileNotFoundError(item.item_id)
+
+
+@pytest.mark.process
+@pytest.mark.req("COM-2", "HBT-1")
+@kinds()
+def test_what_an_item_hands_over_comes_before_its_result_and_a_failure_has_its_step(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind, hand_over)
+    kernel.wait_for_all(kind.workers)
+    batch = [msgspec.structs.replace(item, hand_overs=2) for item in items(3, failing=(1,))]
+    kernel.give(kernel.worker(), batch)
+    kernel.finish_all(kind.workers)
+    latest = {event.seq: event for event in kernel.handed_over}
+    assert len(kernel.handed_over) >= 6
+    assert {envelope.seq: envelope.attempt for envelope in kernel.answers} == {
+        seq: event.attempt for seq, event in latest.items()
+    }
+    if kind.calls_functions:
+        assert [latest[seq].partial for seq in range(3)] == [b"1 of item-0", b"1 of item-1", b"1 of item-2"]
+        failures = [envelope.failure for envelope in kernel.answers if envelope.failure is not None]
+        assert [failure.step for failure in failures] == ["count"]
 
 
 @pytest.mark.process

@@ -55,6 +55,7 @@ PROVES: dict[Rule, tuple[str, ...]] = {
     rules.check_a_run_that_does_not_follow_is_refused: ("COM-1",),
     rules.check_every_entry_advances_the_position: ("COM-2", "JRN-2"),
     rules.check_only_successes_apply_a_payload: ("COM-2",),
+    rules.check_failure_applies_its_partial_result: ("COM-2",),
 }
 
 

@@ -114,6 +114,8 @@ class ManifestHarness(SinkHarness):
 class OutputsHarness(SinkHarness):
     """A root and a staging area beside it, on any filesystem."""
 
+    applies_payloads = False
+
     def __init__(self, filesystem: Filesystem, folder: str) -> None:
         self.filesystem = filesystem
         self.root = f"{folder}/root"
@@ -183,6 +185,7 @@ class StoreHarness(SinkHarness):
     """The store of a stage. Rows are read in the order in which they were written."""
 
     is_exclusive = True
+    applies_payloads = False
 
     def __init__(self, folder: Path) -> None:
         self.data = folder

@@ -20,7 +20,11 @@ from tests.sinks.harnesses import SCHEMA, SqliteHarness, insert_results
 
 
 def entries(start: int, end: int) -> list[Entry]:
-    return [Entry(seq, choose_outcome(seq), payload=f"result {seq}") for seq in range(start, end)]
+    return [make_entry(seq, choose_outcome(seq), f"result {seq}") for seq in range(start, end)]
+
+
+def make_entry(seq: int, outcome: State, payload: str) -> Entry:
+    return Entry(seq, outcome, payload=payload if outcome is State.TERMINAL_SUCCESS else None)
 
 
 def sink_at(path: Path, write: Write = insert_results, **options: Any) -> SqliteSink:
@@ -226,7 +230,7 @@ def test_a_run_that_catches_up_with_other_outcomes_is_stopped(path: Path, outcom
     journaled = sink.apply(entries(0, 2))
     sink.apply(entries(2, 5))
     sink.roll_back(journaled, ())
-    others = [Entry(seq, outcome if seq == 3 else choose_outcome(seq), payload="") for seq in range(2, 8)]
+    others = [make_entry(seq, outcome if seq == 3 else choose_outcome(seq), "") for seq in range(2, 8)]
     sink.apply(others[:2])
     with pytest.raises(
         IntegrityError, match="stored outcomes of seqs below 5 differ from those of this run; start the run over"

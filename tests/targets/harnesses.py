@@ -53,6 +53,10 @@ class TargetHarness(SinkHarness):
         document = make_document(seq, dimensions=self.dimensions)
         return Entry(seq, outcome, payload=Delivered(ExportDelivery(document.doc_id, self.encode(document))))
 
+    def partial_entry(self, seq: int) -> Entry:
+        payload = self.entry(seq, State.TERMINAL_SUCCESS).payload
+        return Entry(seq, State.TERMINAL_FAIL, item=f"item {seq}", payload=payload)
+
 
 class FileTargetHarness(TargetHarness):
     """The target of these tests."""

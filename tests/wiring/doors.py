@@ -138,7 +138,7 @@ class FakeProcess:
     def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
         self._tasks = list(tasks)
 
-    def receive(self) -> tuple[list[Envelope], bool]:
+    def receive(self) -> tuple[list[Envelope], bool, tuple[int, int, bytes] | None]:
         seq, attempt, packed = self._tasks.pop(0)
         item = pickle.loads(packed) if type(packed) is bytes else packed
         envelope = run_attempt(self._function, Task(seq, attempt, item))
@@ -176,7 +176,7 @@ class SilentProcess(FakeProcess):
     gate: ClassVar[Gate]
     time: ClassVar[VirtualTime]
 
-    def receive(self) -> tuple[list[Envelope], bool]:
+    def receive(self) -> tuple[list[Envelope], bool, tuple[int, int, bytes] | None]:
         if self is self.started[0]:
             self.gate.hold()
         return super().receive()

@@ -30,6 +30,8 @@ class Dispatch(msgspec.Struct, frozen=True):
     isolated: bool
     share_bytes: int
     """Bytes reserved for the result of each item while it runs."""
+    partials: dict[int, bytes] = {}
+    """By seq, what earlier attempts at these items handed over."""
 
 
 class StopWorker(msgspec.Struct, frozen=True):
@@ -62,7 +64,7 @@ class Reclaimed(msgspec.Struct, frozen=True):
 
 
 class ResultRefused(msgspec.Struct, frozen=True):
-    """A result is from an attempt that is no longer current. Its payload must be dropped."""
+    """A result, or a partial one, is from an attempt that is no longer current. It must be dropped."""
 
     worker: int
     seq: int
@@ -96,7 +98,7 @@ class CommitRun(msgspec.Struct, frozen=True):
     """Commit the contiguous run that begins at `start`, in this order:
 
     1. journal the terminal records and make them durable, *before* any sink changes;
-    2. apply the successes to every sink, one batch per sink;
+    2. apply the successes, and what failed items handed over, to every sink, one batch per sink;
     3. journal the commit record with the position of each sink;
     4. free the payloads and reply with `Committed(end)`.
 

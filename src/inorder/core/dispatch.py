@@ -151,4 +151,6 @@ class Dispatcher:
         state.counters.local_batches += bool(key) and state.workers[worker] == key
         state.workers[worker] = key
         del state.idle[worker]
-        state.commands.append(Dispatch(worker, seqs, attempts, key, isolated, share))
+        known = state.partials
+        partials = {seq: known[seq] for seq in seqs if seq in known} if known else {}
+        state.commands.append(Dispatch(worker, seqs, attempts, key, isolated, share, partials))

@@ -30,6 +30,9 @@ class Envelope(msgspec.Struct, frozen=True, gc=False, array_like=True):
     began_ms: float = 0.0
     """When the execution began, in milliseconds since 1970 by the clock of the worker's machine. 0: it did not run.
     Volatile."""
+    partial: bytes | None = None
+    """What the item handed over before it failed; only in the final failure of an item, and set by the kernel. Its
+    length is part of `payload_bytes`."""
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -53,8 +56,18 @@ class Finished(msgspec.Struct, frozen=True):
     envelopes: list[Envelope]
 
 
+class HandedOver(msgspec.Struct, frozen=True):
+    """What an attempt has made so far. It replaces what the item handed over before, in this attempt or an earlier one.
+    If the item fails in the end, it is committed with the failure; otherwise it is dropped."""
+
+    worker: int
+    seq: int
+    attempt: int
+    partial: bytes
+
+
 class Overran(msgspec.Struct, frozen=True):
-    """An attempt exceeded the time limit of an item."""
+    """An attempt exceeded the time limit of an item, or of the step that the item was in."""
 
     worker: int
     seq: int
@@ -63,6 +76,8 @@ class Overran(msgspec.Struct, frozen=True):
     exec_ms: float = 0.0
     began_ms: float = 0.0
     """See `Envelope`."""
+    step: str = ""
+    """The step that the item was in; empty: it has none."""
 
 
 class Loss(StrEnum):
@@ -90,6 +105,8 @@ class WorkerLost(msgspec.Struct, frozen=True):
     exec_ms: float = 0.0
     began_ms: float = 0.0
     """Of the item that it was running; see `Envelope`."""
+    step: str = ""
+    """The step that this item was in; empty: it has none."""
 
 
 class Returned(msgspec.Struct, frozen=True):
@@ -133,6 +150,7 @@ Event = (
     Planned
     | Pulled
     | Finished
+    | HandedOver
     | Overran
     | WorkerLost
     | Returned

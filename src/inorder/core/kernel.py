@@ -29,6 +29,7 @@ from .events import (
     Committed,
     Event,
     Finished,
+    HandedOver,
     MemorySampled,
     Overran,
     Planned,
@@ -75,6 +76,7 @@ class Kernel:
             Planned: self._planner.on_planned,
             Pulled: self._dispatcher.on_pulled,
             Finished: self._results.on_finished,
+            HandedOver: self._results.on_handed_over,
             Overran: self._results.on_overran,
             WorkerLost: self._lost_workers.on_worker_lost,
             Returned: self._lost_workers.on_returned,
@@ -147,6 +149,7 @@ class Kernel:
         """Abandon the run and free every result that was not handed over. Further events raise, unless the run had
         ended."""
         self._state.reorder_buffer.clear()
+        self._state.partials.clear()
         if self.summary is None and self._error is None:
             self._error = InvariantViolation("the run was closed and takes no more events")
 

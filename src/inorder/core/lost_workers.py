@@ -43,7 +43,7 @@ class LostWorkers:
         suspect = None
         if lease is not None and event.cause is Loss.DIED:
             suspect = lease.running_seq if event.running_seq is None else event.running_seq
-        self._charge_loss(lease, suspect, reason, event.exec_ms, event.began_ms)
+        self._charge_loss(lease, suspect, reason, event)
 
     def on_returned(self, event: Returned) -> None:
         """Requeue items that a worker gave back unstarted. It keeps the rest of its lease."""
@@ -71,13 +71,14 @@ class LostWorkers:
             self._charge_loss(lease, None, reason)
 
     def _charge_loss(
-        self, lease: Lease | None, suspect: int | None, reason: str, exec_ms: float = 0.0, began_ms: float = 0.0
+        self, lease: Lease | None, suspect: int | None, reason: str, event: WorkerLost | None = None
     ) -> None:
-        """Charge an unexplained loss to the infrastructure budget, unless a suspect caused its second one."""
+        """Charge an unexplained loss to the infrastructure budget, unless a suspect caused its second one. `event` is
+        None if a lease expired."""
         state = self._state
-        if lease is not None and suspect in lease.seqs:
+        if lease is not None and event is not None and suspect in lease.seqs:
             if lease.isolated:
-                self._fail_poison(lease, suspect, reason, exec_ms, began_ms)
+                self._fail_poison(lease, suspect, reason, event)
                 return
             state.counters.suspects += 1
         if lease is not None:
@@ -90,12 +91,12 @@ class LostWorkers:
                 state.options.cancel_grace_ms,
             )
 
-    def _fail_poison(self, lease: Lease, seq: int, reason: str, exec_ms: float, began_ms: float) -> None:
+    def _fail_poison(self, lease: Lease, seq: int, reason: str, event: WorkerLost) -> None:
         """Fail an item that ended two workers, and refund the charge of the first."""
         state = self._state
         state.counters.poison_items += 1
         state.infrastructure_spent = max(0, state.infrastructure_spent - 1)
         message = f"its worker died twice while running it, the second time in isolation: {reason}"
-        failure = Failure(category=Category.RUNTIME, message=message)
-        self._results.fail_item(lease, seq, failure, exec_ms, began_ms)
+        failure = Failure(category=Category.RUNTIME, message=message, step=event.step)
+        self._results.fail_item(lease, seq, failure, event.exec_ms, event.began_ms)
         check(not lease.seqs, f"worker {lease.worker} ran suspect {seq} together with other items")

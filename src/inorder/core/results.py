@@ -4,15 +4,21 @@ A result is accepted only if its worker holds the lease and its attempt number i
 either stale or an error of the engine. A stale result, from a fenced attempt or a closed window, is refused and
 counted. A second result from the owner of an attempt, or a result for an attempt that was never leased, is a bug: the
 run ends.
+
+Before its result, an attempt may hand over *partial results*, each in place of the one before. They are fenced like
+results. The latest one survives retries and lost workers; it is offered to the next attempt, and becomes part of the
+result if that is a failure. A success or a skip drops it.
 """
 
 from heapq import heappush
 from operator import attrgetter
 
+import msgspec
+
 from inorder.errors import Category, Failure
 
 from .commands import Reclaimed, ResultRefused, RetryScheduled
-from .events import Envelope, Finished, Overran
+from .events import Envelope, Finished, HandedOver, Overran
 from .invariants import check, raise_violation
 from .leases import Lease
 from .ledger import FAIL
@@ -73,19 +79,38 @@ class Results:
         self._hold(window, succeeded)
         window.used_bytes -= lease.share_bytes * (held_count - len(held))
 
+    def on_handed_over(self, event: HandedOver) -> None:
+        """Keep a partial result in place of the one before. A thread of an item can outlive its result, so one that
+        comes after it is not an error of the engine."""
+        state = self._state
+        worker, seq, partial = event.worker, event.seq, event.partial
+        lease = state.leases.get(worker)
+        if lease is None or lease.seqs.get(seq) != event.attempt:
+            state.counters.refused += 1
+            state.commands.append(ResultRefused(worker, seq, event.attempt))
+            return
+        state.counters.hand_overs += 1
+        state.find_window(seq).used_bytes += len(partial) - len(state.partials.get(seq, b""))
+        state.partials[seq] = partial
+        state.leases.beat((worker,), state.watched_ms)
+
     def on_overran(self, event: Overran) -> None:
         """Fail an item that exceeded its time limit, stop its worker, and requeue the rest of the batch."""
         state = self._state
         lease = state.leases.get(event.worker)
         if lease is None or lease.seqs.get(event.seq) != event.attempt:
             return
-        message = f"exceeded its time limit of {event.limit_ms} ms"
+        step, limit_ms = event.step, event.limit_ms
+        message = f"exceeded its time limit of {limit_ms} ms"
+        if step:
+            message = f"step {step!r} took longer than {limit_ms / 1000:g} s"
         state.counters.overruns += 1
         state.leases.drop(event.worker)
-        state.stop_worker(event.worker, f"seq {event.seq} {message}")
-        failure = Failure(category=Category.TIMEOUT, message=message)
+        reason = f"seq {event.seq}{':' if step else ''} {message}"
+        state.stop_worker(event.worker, reason)
+        failure = Failure(category=Category.TIMEOUT, message=message, step=step)
         self.fail_item(lease, event.seq, failure, event.exec_ms, event.began_ms)
-        self.reclaim(lease, f"seq {event.seq} {message}")
+        self.reclaim(lease, reason)
 
     def fail_item(self, lease: Lease, seq: int, failure: Failure, exec_ms: float, began_ms: float) -> None:
         """Fail an item for good although its worker reported no result. Fences the attempt."""
@@ -144,6 +169,8 @@ class Results:
     def _hold(self, window: Window, envelopes: list[Envelope]) -> None:
         """Put final results of one window into the reorder buffer."""
         state = self._state
+        if state.partials:
+            envelopes = [self._join_partial(window, envelope) for envelope in envelopes]
         reorder_buffer, expected, max_seen_seq = state.reorder_buffer, state.expected_bytes, state.max_seen_seq
         used_bytes = 0
         for envelope in envelopes:
@@ -160,6 +187,17 @@ class Results:
         window.computed_count += len(envelopes)
         window.retries.mark_final(map(_GET_SEQ, envelopes), len(envelopes))
         window.used_bytes += used_bytes
+
+    def _join_partial(self, window: Window, envelope: Envelope) -> Envelope:
+        """Take the partial result of an item whose result is final, and add it to a failure."""
+        partial = self._state.partials.pop(envelope.seq, None)
+        if partial is None:
+            return envelope
+        window.used_bytes -= len(partial)
+        if envelope.outcome != FAIL:
+            return envelope
+        size = envelope.payload_bytes + len(partial)
+        return msgspec.structs.replace(envelope, partial=partial, payload_bytes=size)
 
     def _refuse(self, worker: int, seq: int, attempt: int) -> None:
         state = self._state

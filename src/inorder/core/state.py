@@ -49,6 +49,8 @@ class Counters(msgspec.Struct):
     envelopes: int = 0
     refused: int = 0
     """Stale results, which are never applied."""
+    hand_overs: int = 0
+    """Partial results that were accepted."""
     retries: int = 0
     retries_parked: int = 0
     retries_denied: int = 0
@@ -92,6 +94,8 @@ class KernelState:
         self.windows: list[Window] = []
         self.reorder_buffer: dict[int, Envelope] = {}
         """Results that are computed and not yet settled, by seq."""
+        self.partials: dict[int, bytes] = {}
+        """What items have handed over that are not computed yet, by seq. Counted in the bytes of their window."""
         self.retries_due: list[tuple[int, int]] = []
         """Heap of (due_ms, seq)."""
         self.workers: dict[int, str] = {}

@@ -62,6 +62,7 @@ class Shutdown:
         state.ledger.cancel(start, end)
         state.ledger.commit(end)
         state.reorder_buffer.clear()
+        state.partials.clear()
         state.retries_due.clear()
         state.cutter.carry.clear()
         state.windows.clear()

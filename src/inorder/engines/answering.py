@@ -1,12 +1,14 @@
-"""An engine in front of another one, for items whose results are known without a worker.
+"""An engine in front of another one, for items whose results, or parts of them, are known without a worker.
 
 To the kernel, such a result is the result of a valid attempt. So it counts against the budgets, waits in the reorder
-buffer, is fenced and committed like any other, and no more of them are in memory than the windows hold.
+buffer, is fenced and committed like any other, and no more of them are in memory than the windows hold. A partial
+result counts as handed over by the attempt, which is offered it.
 """
 
 from collections.abc import Callable
+from typing import Any
 
-from inorder.core.events import Envelope, Event, Finished, Pulled, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, HandedOver, Pulled, WorkerLost
 
 from .base import Batch, Engine, Task
 
@@ -14,16 +16,24 @@ _GROWTH = 4
 _LIMIT_MAX = 256
 """A batch of items that are all answered takes no time, and the next one may be longer."""
 
-Answer = Callable[[Task], Envelope | None]
-"""Returns the result of an item; None: a worker must run it."""
+Answer = Callable[[Task], Envelope | bytes | None]
+"""Returns the result of an item, or a partial one that a worker goes on from; None: a worker must run it."""
+Offer = Callable[[Any, bytes], Any]
+"""Returns an item with a partial result that an earlier attempt at it handed over."""
+
+
+def offer_nothing(item: Any, partial: bytes) -> Any:
+    """Return an item as it is: its worker has no use for partial results. Implements `Offer`."""
+    return item
 
 
 class AnsweringEngine:
-    """Answers items with `answer`, and gives those for which it returns None to the workers of `engine`."""
+    """Answers items with `answer`, and gives those without a result to the workers of `engine`."""
 
-    def __init__(self, engine: Engine, answer: Answer) -> None:
+    def __init__(self, engine: Engine, answer: Answer, offer: Offer = offer_nothing) -> None:
         self._engine = engine
         self._answer = answer
+        self._offer = offer
         self._events: list[Event] = []
         self._limits: dict[int, int] = {}
         """The limit of each worker's latest pull; a worker that is lost has none."""
@@ -42,11 +52,14 @@ class AnsweringEngine:
         answered: list[Envelope] = []
         rest: list[Task] = []
         for task in batch.tasks:
-            envelope = answer(task)
-            if envelope is None:
+            found = answer(task)
+            if found is None:
                 rest.append(task)
+            elif isinstance(found, Envelope):
+                answered.append(found)
             else:
-                answered.append(envelope)
+                self._events.append(HandedOver(batch.worker, task.seq, task.attempt, found))
+                rest.append(task._replace(item=self._offer(task.item, found)))
         if answered:
             self._events.append(Finished(batch.worker, answered))
         if rest:

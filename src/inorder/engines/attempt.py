@@ -8,6 +8,8 @@ from time import perf_counter, time
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from inorder.core.events import Envelope
 from inorder.core.transitions import State
 from inorder.errors import Category, Failure
@@ -75,9 +77,16 @@ def get_attempt() -> int:
     return getattr(_running, "number", 0)
 
 
-def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
+def run_attempt(
+    function: Callable[[Any], Any],
+    task: Task,
+    *,
+    may_interrupt: bool = False,
+    get_step: Callable[[], str] | None = None,
+) -> Envelope:
     """Run one task. Everything that the function raises becomes a failure, except, with `may_interrupt`, a
-    KeyboardInterrupt: the calling thread is then the one that Ctrl-C interrupts."""
+    KeyboardInterrupt: the calling thread is then the one that Ctrl-C interrupts. `get_step` returns the step that the
+    task is in."""
     began_ms = time() * 1000
     began_s = perf_counter()
     begin_attempt(task.attempt)
@@ -87,7 +96,7 @@ def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bo
         if may_interrupt and isinstance(error, KeyboardInterrupt):
             raise
         elapsed_ms = (perf_counter() - began_s) * 1000
-        failure = classify_error(error, get_classify(function))
+        failure = add_step(classify_error(error, get_classify(function)), "" if get_step is None else get_step())
         return Envelope(task.seq, task.attempt, FAIL, error, 0, failure, elapsed_ms, began_ms)
     finally:
         begin_attempt(0)
@@ -95,6 +104,11 @@ def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bo
     outcome = SKIP if type(value) is Skip else SUCCESS
     size = estimate_bytes(value) + get_held_bytes(value)
     return Envelope(task.seq, task.attempt, outcome, value, size, None, elapsed_ms, began_ms)
+
+
+def add_step(failure: Failure, step: str) -> Failure:
+    """Add the step in which an item failed, if it has steps."""
+    return msgspec.structs.replace(failure, step=step) if step else failure
 
 
 def classify_error(error: BaseException, classify: Classify | None = None) -> Failure:

@@ -10,12 +10,32 @@ from threading import Event as Flag
 from time import perf_counter
 from typing import Any
 
-from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, HandedOver, Loss, Pulled, Returned, WorkerLost
 
 from .attempt import run_attempt
 from .base import Batch, BatchSizer, Task
+from .progress import Reporter, set_reporter
 
 _SLICE_S = 0.005
+
+
+class _InlineReporter:
+    """Takes what one attempt says. Nobody can look at its progress while it runs."""
+
+    def __init__(self, engine: "InlineEngine", task: Task | None) -> None:
+        self._engine = engine
+        self._task = task
+
+    def report(self, done: float, total: float | None, note: str) -> None:
+        """Do nothing: the thread that could show it is running the item."""
+
+    def begin_step(self, name: str, timeout_s: float | None) -> None:
+        """Note the step. It has no time limit here."""
+        self._engine.step = name
+
+    def hand_over(self, partial: bytes) -> None:
+        """Keep a partial result until the poll ends."""
+        self._engine.hand_over(self._task, partial)
 
 
 class InlineEngine:
@@ -28,6 +48,11 @@ class InlineEngine:
         self._worker = 0
         self._bytes_left = 0
         self._events: list[Event] = []
+        self._handed_over: list[Event] = []
+        self._task: Task | None = None
+        """The task that is running."""
+        self.step = ""
+        """The step that it is in."""
         self._wake = Flag()
 
     def start(self) -> None:
@@ -50,7 +75,10 @@ class InlineEngine:
         """Run tasks for a few milliseconds, at least one if there is one."""
         events, self._events = self._events, []
         if self._tasks:
-            events.append(Finished(self._worker, self._run()))
+            finished = Finished(self._worker, self._run())
+            events += self._handed_over
+            self._handed_over.clear()
+            events.append(finished)
             if self._bytes_left < 0 and self._tasks:
                 events.append(Returned(self._worker, [task.seq for task in self._tasks]))
                 self._tasks.clear()
@@ -83,9 +111,28 @@ class InlineEngine:
     def _run(self) -> list[Envelope]:
         envelopes: list[Envelope] = []
         began_s = perf_counter()
+        set_reporter(self._make_reporter)
         while self._tasks and (not envelopes or perf_counter() - began_s < _SLICE_S) and self._bytes_left >= 0:
-            envelope = run_attempt(self._function, self._tasks.popleft(), may_interrupt=True)
+            envelope = self._run_one(self._tasks.popleft())
             self._bytes_left -= envelope.payload_bytes
             envelopes.append(envelope)
         self._sizer.observe(len(envelopes), perf_counter() - began_s)
         return envelopes
+
+    def _run_one(self, task: Task) -> Envelope:
+        self._task, self.step = task, ""
+        try:
+            return run_attempt(self._function, task, may_interrupt=True, get_step=self._get_step)
+        finally:
+            self._task = None
+
+    def hand_over(self, task: Task | None, partial: bytes) -> None:
+        """Keep a partial result of a task, if it is the one that runs."""
+        if task is not None and task is self._task:
+            self._handed_over.append(HandedOver(self._worker, task.seq, task.attempt, partial))
+
+    def _make_reporter(self) -> Reporter:
+        return _InlineReporter(self, self._task)
+
+    def _get_step(self) -> str:
+        return self.step

@@ -21,7 +21,7 @@ from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Tick, Worker
 from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .base import LEASE_S, Batch, Task
-from .progress import ItemProgress, WorkerActivity
+from .progress import ItemProgress, RunningStep, WorkerActivity
 
 BEAT_S = 5.0
 _SILENCE_CHECK_S_MAX = 1.0
@@ -41,6 +41,26 @@ class RunningItem(NamedTuple):
     seq: int
     attempt: int
     began_s: float
+    step: RunningStep | None = None
+    """The step that it is in; None: it has none."""
+
+    @property
+    def step_name(self) -> str:
+        """The name of its step; empty: it has none."""
+        return "" if self.step is None else self.step.name
+
+    def find_limit_s(self, timeout_s: float | None) -> float | None:
+        """Return the time limit of its step, or else that of an item, which is `timeout_s`; None: it has none."""
+        if self.step is None or self.step.timeout_s is None:
+            return timeout_s
+        return self.step.timeout_s or None
+
+    def find_overrun_ms(self, now_s: float, timeout_s: float | None) -> int | None:
+        """Return the time limit that it has exceeded, counted from the start of its step if it has one; None: it has
+        not. `timeout_s` is the limit of an item."""
+        limit_s = self.find_limit_s(timeout_s)
+        since_s = self.began_s if self.step is None else self.step.began_s
+        return None if limit_s is None or now_s - since_s < limit_s else int(limit_s * 1000)
 
     def measure(self) -> tuple[float, float]:
         """Return for how long it has run, and when it began since 1970, both in milliseconds."""
@@ -210,9 +230,9 @@ class PoolEngine:
             running = worker.running_item()
             if running is not None:
                 progress = worker.read_progress(running)
-                found.append(
-                    WorkerActivity(number, running.seq, running.attempt, max(0.0, now_s - running.began_s), progress)
-                )
+                elapsed_s = max(0.0, now_s - running.began_s)
+                activity = (number, running.seq, running.attempt, elapsed_s, progress, running.step_name)
+                found.append(WorkerActivity(*activity))
         return found
 
     def wake(self) -> None:
@@ -312,8 +332,9 @@ class PoolEngine:
             is_slow = now_s - running.began_s >= SLOW_S
             if is_slow:
                 worker.flush()
-            if self._timeout_s is not None and now_s - running.began_s >= self._timeout_s:
-                events.extend(self._report_overrun(number, running, int(self._timeout_s * 1000)))
+            limit_ms = running.find_overrun_ms(now_s, self._timeout_s)
+            if limit_ms is not None:
+                events.extend(self._report_overrun(number, running, limit_ms))
             elif has_idle or self._is_draining:
                 worker.return_unstarted(half=not is_slow and not self._is_draining)
         return events
@@ -337,11 +358,13 @@ class PoolEngine:
                 self._beats[number] = (beat, self._watch_s)
                 continue
             running = worker.running_item()
-            if self._watch_s - seen_s >= self._lease_s and (self._timeout_s is None or running is None):
+            limit_s = None if running is None else running.find_limit_s(self._timeout_s)
+            if self._watch_s - seen_s >= self._lease_s and limit_s is None:
                 reason = f"its process gave no heartbeat for {self._lease_s:g} s"
                 self._remove_worker(number)
                 cause = Loss.INFRASTRUCTURE if running is None else Loss.DIED
-                self._outbox.put(WorkerLost(number, cause, None if running is None else running.seq, reason))
+                seq, step = (None, "") if running is None else (running.seq, running.step_name)
+                self._outbox.put(WorkerLost(number, cause, seq, reason, step=step))
                 self._add_worker()
 
     def _report_overrun(self, number: int, running: RunningItem, limit_ms: int) -> list[Event]:
@@ -351,4 +374,4 @@ class PoolEngine:
             self.stop_worker(number, f"seq {running.seq} exceeded its limit of {limit_ms} ms after it was taken back")
             return []
         self._reported[number] = running
-        return [Overran(number, running.seq, running.attempt, limit_ms, *running.measure())]
+        return [Overran(number, running.seq, running.attempt, limit_ms, *running.measure(), running.step_name)]

@@ -1,20 +1,47 @@
-"""The progress that an item reports while it runs, for people who wait for it.
+"""What an item says while it runs: its progress, the step that it is in, and what it has made so far.
 
 An engine registers a factory of reporters for each of its threads (`set_reporter`). The code that runs an item gets a
-reporter for it at the start (`find_reporter`). The reporter belongs to this attempt and can be called from any thread.
-A report replaces the previous one in memory, so items can report often.
+reporter for it at the start (`find_reporter`). The reporter belongs to this attempt and can be called from any thread;
+when the attempt has ended, it does nothing. A report of progress or of a step replaces the previous one in memory, so
+items can report often. A partial result is sent to the driver at once.
 """
 
 import threading
 from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 NOTE_BYTES_MAX = 200
 """Bytes of a note that are kept."""
 
-Report = Callable[[float, float | None, str], None]
-"""Takes what is done, the total or None, and a note."""
+STEP_BYTES_MAX = 100
+"""Bytes of the name of a step that are kept."""
+
+
+class Reporter(Protocol):
+    """Takes what one attempt says."""
+
+    def report(self, done: float, total: float | None, note: str) -> None:
+        """Take the progress: what is done, the total or None, and a note."""
+        ...
+
+    def begin_step(self, name: str, timeout_s: float | None) -> None:
+        """Take the step that begins now, and its time limit; None: that of the engine; 0: none."""
+        ...
+
+    def hand_over(self, partial: bytes) -> None:
+        """Take what the attempt has made so far."""
+        ...
+
+
+class RunningStep(NamedTuple):
+    """The step that an item is in."""
+
+    name: str
+    began_s: float
+    timeout_s: float | None
+    """Its time limit; None: that of the engine; 0: none."""
 
 
 class ItemProgress(msgspec.Struct, frozen=True, array_like=True):
@@ -42,26 +69,28 @@ class WorkerActivity(msgspec.Struct, frozen=True, array_like=True):
     """Seconds since the item started."""
     progress: ItemProgress | None = None
     """None: it has reported nothing."""
+    step: str = ""
+    """The step that the item is in; empty: it has none."""
 
 
 _local = threading.local()
 
 
-def set_reporter(make_report: Callable[[], Report]) -> None:
+def set_reporter(make_reporter: Callable[[], Reporter]) -> None:
     """Set the factory of the reporters for items that run on this thread."""
-    _local.make_report = make_report
+    _local.make_reporter = make_reporter
 
 
-def find_reporter() -> Report | None:
-    """Return a reporter for the item that runs on this thread, or None if its engine has none."""
-    make_report: Callable[[], Report] | None = getattr(_local, "make_report", None)
-    return None if make_report is None else make_report()
+def find_reporter() -> Reporter | None:
+    """Return a reporter for the item that runs on this thread, or None outside an engine."""
+    make_reporter: Callable[[], Reporter] | None = getattr(_local, "make_reporter", None)
+    return None if make_reporter is None else make_reporter()
 
 
-def shorten_note(note: str) -> bytes:
-    """Encode a note, cut to `NOTE_BYTES_MAX`."""
+def shorten_note(note: str, bytes_max: int = NOTE_BYTES_MAX) -> bytes:
+    """Encode a note, cut to `bytes_max`."""
     encoded = " ".join(note.split()).encode("utf-8", "backslashreplace")
-    return encoded[:NOTE_BYTES_MAX].decode("utf-8", "ignore").encode()
+    return encoded[:bytes_max].decode("utf-8", "ignore").encode()
 
 
 def _format_number(value: float) -> str:

@@ -10,14 +10,35 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from inorder.core.events import Envelope, Event, Finished, Pulled, Returned
+from inorder.core.events import Envelope, Event, Finished, HandedOver, Pulled, Returned
 
 from .attempt import run_attempt
 from .base import Batch, BatchSizer, Task
 from .pool import Outbox, PoolEngine, RunningItem
-from .progress import ItemProgress, Report, set_reporter, shorten_note
+from .progress import STEP_BYTES_MAX, ItemProgress, Reporter, RunningStep, set_reporter, shorten_note
 
 _FLUSH_S = 0.002
+
+
+class _ThreadReporter:
+    """Takes what one attempt says, from any thread."""
+
+    def __init__(self, worker: "ThreadPoolWorker", task: Task | None) -> None:
+        self._worker = worker
+        self._task = task
+
+    def report(self, done: float, total: float | None, note: str) -> None:
+        """Keep the progress."""
+        self._worker.set_progress(self._task, ItemProgress(done, total, shorten_note(note).decode()))
+
+    def begin_step(self, name: str, timeout_s: float | None) -> None:
+        """Keep the step."""
+        step = RunningStep(shorten_note(name, STEP_BYTES_MAX).decode(), monotonic(), timeout_s)
+        self._worker.set_step(self._task, step)
+
+    def hand_over(self, partial: bytes) -> None:
+        """Send a partial result."""
+        self._worker.hand_over(self._task, partial)
 
 
 class ThreadPoolWorker:
@@ -35,8 +56,8 @@ class ThreadPoolWorker:
         self._running: RunningItem | None = None
         self._task: Task | None = None
         """The task that is running."""
-        self._progress: tuple[RunningItem | None, ItemProgress, float] | None = None
-        """The item that reported last, its report, and when."""
+        self._progress: tuple[Task | None, ItemProgress, float] | None = None
+        """The task that reported last, its report, and when."""
         self._is_stopped = False
 
     def prepare(self, batch: Batch) -> None:
@@ -48,11 +69,11 @@ class ThreadPoolWorker:
         bytes_left = batch.bytes_max
         done = 0
         self._unstarted = [task.seq for task in reversed(batch.tasks)]
-        set_reporter(self._make_report)
+        set_reporter(self._make_reporter)
         for task in batch.tasks:
             if not self._begin(task):
                 break
-            envelope = run_attempt(self._function, task)
+            envelope = run_attempt(self._function, task, get_step=self._get_step)
             bytes_left -= envelope.payload_bytes
             done += 1
             with self._lock:
@@ -76,7 +97,7 @@ class ThreadPoolWorker:
     def read_progress(self, running: RunningItem) -> ItemProgress | None:
         """What this item reported last."""
         latest = self._progress
-        if latest is None or latest[0] is not running:
+        if latest is None or latest[0] is None or latest[0][:2] != running[:2]:
             return None
         _, progress, reported_s = latest
         return ItemProgress(progress.done, progress.total, progress.note, monotonic() - reported_s)
@@ -118,13 +139,28 @@ class ThreadPoolWorker:
         """The task that its thread is running: a thread cannot be killed."""
         return self._task
 
-    def _make_report(self) -> Report:
+    def set_progress(self, task: Task | None, progress: ItemProgress) -> None:
+        """Note what a task has reported."""
+        self._progress = (task, progress, monotonic())
+
+    def set_step(self, task: Task | None, step: RunningStep) -> None:
+        """Note the step that a task is in, if it is the one that runs."""
+        with self._lock:
+            if self._running is not None and task is self._task:
+                self._running = self._running._replace(step=step)
+
+    def hand_over(self, task: Task | None, partial: bytes) -> None:
+        """Put a partial result of a task into the outbox, if it is the one that runs."""
+        with self._lock:
+            if task is not None and task is self._task and not self._is_stopped:
+                self._outbox.put(HandedOver(self.number, task.seq, task.attempt, partial))
+
+    def _make_reporter(self) -> Reporter:
+        return _ThreadReporter(self, self._task)
+
+    def _get_step(self) -> str:
         running = self._running
-
-        def report(done: float, total: float | None, note: str) -> None:
-            self._progress = (running, ItemProgress(done, total, shorten_note(note).decode()), monotonic())
-
-        return report
+        return "" if running is None or running.step is None else running.step.name
 
     def _begin(self, task: Task) -> bool:
         with self._lock:

@@ -17,7 +17,7 @@ from inorder.runtime.limits import Budgets
 from inorder.runtime.recovery import read_journal
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.monitor.live import read_live_state
-from inorder.stage.monitor.stall import HeadReport, describe_progress
+from inorder.stage.monitor.stall import HeadReport, describe_running
 from inorder.version import __version__
 from inorder.watch.status import WatchPlace
 
@@ -285,7 +285,7 @@ def _describe_activity(live: dict[str, Any] | None, state: str) -> dict[str, Any
         waiting = "" if head is None else head.describe()
         running = [
             f"{item['item_id'] or item['seq']}: {item['running_s']:.0f} s on worker {item['worker']}"
-            + (f", {describe_progress(item['progress'])}" if item["progress"] is not None else "")
+            + (f", {describe_running(item)}" if describe_running(item) else "")
             for item in live["running"]
         ]
     except (msgspec.ValidationError, KeyError, TypeError):

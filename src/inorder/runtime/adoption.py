@@ -1,8 +1,8 @@
 """Adoption: results of an interrupted run are taken over instead of computed again.
 
-`ResultRecorder` watches the steps of the kernel and logs every result that it accepts. With `adopt_result`, an
-`AnsweringEngine` stands between the kernel and the workers: an item whose result is in the log never reaches its
-worker.
+`ResultRecorder` watches the steps of the kernel and logs every result, and every partial result, that it accepts. With
+`adopt_result`, an `AnsweringEngine` stands between the kernel and the workers: an item whose result is in the log never
+reaches its worker, and one with a partial result there is offered that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.commands import Command, ResultRefused, RetryScheduled
-from inorder.core.events import Committed, Envelope, Event, Finished
+from inorder.core.events import Committed, Envelope, Event, Finished, HandedOver
 from inorder.core.resume_point import ResumePoint
 from inorder.core.transitions import State
 from inorder.engines.base import Task
@@ -43,6 +43,8 @@ class ResultRecorder:
                 refused.add((command.worker, command.seq, command.attempt))
         if type(event) is Finished:
             self._record(event, refused)
+        elif type(event) is HandedOver and not refused:
+            self._record_partial(event)
 
     def _record(self, event: Finished, refused: set[tuple[int, int, int]]) -> None:
         frames = []
@@ -58,6 +60,12 @@ class ResultRecorder:
         if frames:
             self._log.append(frames, last_seq)
 
+    def _record_partial(self, event: HandedOver) -> None:
+        seq = event.seq
+        frame = self._log.encode_partial(event, self._items[seq], self._retries.get(seq, 0))
+        if frame is not None:
+            self._log.append([frame], seq)
+
     def _on_committed(self, end: int) -> None:
         self._log.drop_committed(end)
         if self._retries:
@@ -66,13 +74,13 @@ class ResultRecorder:
         self._committed_end = end
 
 
-def adopt_result(log: ResultLog, task: Task) -> Envelope | None:
-    """Return the result of an item from the log; None: it is not there, or no longer valid."""
-    if not log.found_count:
+def adopt_result(log: ResultLog, task: Task) -> Envelope | bytes | None:
+    """Return the result of an item from the log, or a partial one; None: neither is there and still valid."""
+    if not log.is_adopting:
         return None
     found = log.take(task.seq, task.item)
     if found is None:
-        return None
+        return log.take_partial(task.seq, task.item)
     record, payload = found
     size = estimate_bytes(payload) + get_held_bytes(payload)
     times = record.exec_ms, record.began_ms

@@ -37,8 +37,8 @@ _SKIP = int(State.TERMINAL_SKIP)
 
 
 def describe_plain(envelope: Envelope, item: Any, attempts: int) -> Entry:
-    """Build an entry without files."""
-    payload = envelope.payload if envelope.outcome == _SUCCESS else None
+    """Build an entry without files. A failure has the bytes that its item handed over."""
+    payload = envelope.payload if envelope.outcome == _SUCCESS else envelope.partial
     return Entry(
         envelope.seq,
         envelope.outcome,

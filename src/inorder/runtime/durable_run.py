@@ -16,7 +16,7 @@ from inorder.core.commands import Summary
 from inorder.core.options import KernelOptions
 from inorder.core.state import StopKind
 from inorder.core.windows.plan import PlanItem
-from inorder.engines.answering import Answer
+from inorder.engines.answering import Answer, Offer, offer_nothing
 from inorder.engines.base import Engine
 from inorder.errors import SyncError
 from inorder.host.clock import Clock
@@ -50,6 +50,8 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps the results that are not committed yet, and has those of the interrupted run."""
     answer: Answer | None = None
     """Returns the results of items that need no worker."""
+    offer: Offer = offer_nothing
+    """Passes a partial result on to the next attempt at its item."""
     on_commit: Callable[[Sequence[Entry]], None] | None = None
     """Called with the entries of every run after it is committed."""
     skipped_count: int = 0
@@ -108,6 +110,7 @@ class DurableRun:
             results=job.results,
             memory=memory,
             answer=job.answer,
+            offer=job.offer,
         )
 
     def run(self) -> Summary:

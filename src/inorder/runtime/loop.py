@@ -31,7 +31,7 @@ from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
 from inorder.core.resume_point import ResumePoint
 from inorder.core.windows.plan import PlanItem
-from inorder.engines.answering import Answer, AnsweringEngine
+from inorder.engines.answering import Answer, AnsweringEngine, Offer, offer_nothing
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
@@ -80,7 +80,7 @@ class Runtime:
     """One run: a plan of (description, item) pairs, an engine that runs the items, and a commit step. None in the plan
     is a barrier: the items after it are not read before everything before it is committed. `results` keeps the results
     that are not committed, and has those of an interrupted run, which are adopted. `answer` returns the results of
-    items that need no worker."""
+    items that need no worker. `offer` passes a partial result on to the next attempt at its item."""
 
     def __init__(
         self,
@@ -97,8 +97,10 @@ class Runtime:
         results: "ResultLog | None" = None,
         memory: MemoryProbe | None = None,
         answer: Answer | None = None,
+        offer: Offer = offer_nothing,
     ) -> None:
         self._plan = iter(plan)
+        self._offer = offer
         self._engine = engine if answer is None else AnsweringEngine(engine, answer)
         self._commit = commit
         self._clock = clock
@@ -146,8 +148,8 @@ class Runtime:
         resume_point = adoption.restore_retries(self._resume.resume_point, results)
         self._resume = self._resume._replace(resume_point=resume_point)
         self._recorder = adoption.ResultRecorder(results, resume_point, self._items)
-        if results.found_count:
-            self._engine = AnsweringEngine(self._engine, partial(adoption.adopt_result, results))
+        if results.is_adopting:
+            self._engine = AnsweringEngine(self._engine, partial(adoption.adopt_result, results), self._offer)
 
     @property
     def summary(self) -> Summary | None:
@@ -299,6 +301,10 @@ class Runtime:
 
     def _dispatch(self, command: Dispatch) -> None:
         items = [self._items[seq] for seq in command.seqs]
+        if command.partials:
+            partials = [command.partials.get(seq) for seq in command.seqs]
+            pairs = zip(items, partials, strict=True)
+            items = [item if partial is None else self._offer(item, partial) for item, partial in pairs]
         tasks = [*map(_make_task, zip(command.seqs, command.attempts, items, strict=True))]
         bytes_max = command.share_bytes * len(tasks) + self._slack_bytes
         self._engine.dispatch(Batch(command.worker, tasks, command.isolated, bytes_max))

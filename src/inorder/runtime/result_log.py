@@ -2,12 +2,17 @@
 
 Outcomes become final in order, so everything computed behind a slow item waits for it. The journal knows nothing of
 these results. The result log does: each one is appended when the kernel has accepted it, before it can be committed. A
-run that resumes reads the log and adopts the results in it instead of computing them again.
+run that resumes reads the log and adopts the results in it instead of computing them again. Partial results that items
+have handed over are logged, too: the next attempt at such an item is offered the last one.
 
 The log is a folder of segments, each a sequence of frames (`journal/frame.py`): a header that names the plan and the
 configuration, then one record per result. A segment is removed when all its results are committed, so the log is no
 longer than the windows of the run. It is never synced: a record that a power loss has damaged fails its checksum, and
 its item is computed again. The last record of a seq counts.
+
+A run that has the plan of the interrupted one finds results by seq. A run of a plan that is a *remainder* has another
+plan: it finds them by the identity of their items, whatever their seq was. Then the segments of earlier runs stay until
+a run of the plan ends, and results without an item in the plan are dropped with them.
 
 What a result consists of, and whether it is still valid, is the business of a `ResultCodec`. No codec may unpickle what
 it finds on disk.
@@ -20,7 +25,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from inorder.core.events import Envelope
+from inorder.core.events import Envelope, HandedOver
 from inorder.host.filesystem import AppendFile, Filesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.journal.frame import (
@@ -34,7 +39,7 @@ from inorder.journal.frame import (
 )
 from inorder.runtime.identity import is_plain
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SEGMENT_SUFFIX = ".results"
 SEGMENT_RECORDS_MAX = 1024
 SEGMENT_BYTES_MAX = 4 * 2**20
@@ -42,6 +47,10 @@ SEGMENT_BYTES_MAX = 4 * 2**20
 _RECORD_BYTES_MAX = BODY_BYTES_MAX // 2
 _HEADER_TYPE = 64
 _RESULT_TYPE = 65
+_PARTIAL_TYPE = 66
+_NO_OUTCOME = 0
+_KEPT = 2**63 - 1
+"""In place of the last seq of a segment that stays until the run ends."""
 
 
 class LogHeader(msgspec.Struct, frozen=True, array_like=True):
@@ -62,6 +71,7 @@ class ResultRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     identity: bytes
     """Hash of what must stay equal for an item to count as the same."""
     outcome: int
+    """0 for a partial result."""
     exec_ms: float
     began_ms: float
     """Wall clock at its start."""
@@ -102,6 +112,10 @@ class ResultCodec(Protocol):
         """Decode a result; None: it is no longer valid."""
         ...
 
+    def is_valid_partial(self, item: Any, partial: bytes) -> bool:
+        """Whether a partial result is still valid."""
+        ...
+
 
 class _Location(NamedTuple):
     """Where a record is."""
@@ -118,9 +132,19 @@ _encode = _ENCODER.encode
 
 
 class ResultLog:
-    """The results of one run and those that an interrupted run left. `folder` must exist."""
+    """The results of one run and those that an interrupted run left. `folder` must exist. `by_identity`: results are
+    found by the identity of their items, and not by seq."""
 
-    def __init__(self, filesystem: Filesystem, folder: str, header: LogHeader, codec: ResultCodec) -> None:
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        folder: str,
+        header: LogHeader,
+        codec: ResultCodec,
+        *,
+        by_identity: bool = False,
+    ) -> None:
+        self._by_identity = by_identity
         self._filesystem = filesystem
         self._folder = folder
         self._header = header
@@ -133,8 +157,10 @@ class ResultLog:
         """The segment that is being written."""
         self._segments: dict[str, int] = {}
         """The last seq of every segment, by its path, oldest segment first."""
-        self._found: dict[int, _Location] = {}
-        """The results of the interrupted run that are not committed, by seq."""
+        self._found: dict[int | bytes, _Location] = {}
+        """The results of the interrupted run that are not committed, by seq or identity."""
+        self._found_partials: dict[int | bytes, _Location] = {}
+        """The latest partial results of the same, which were not offered yet."""
         self.retries: dict[int, int] = {}
         """The retries of these results, by seq, as far as they had any."""
         self.published: dict[str, str] = {}
@@ -150,6 +176,11 @@ class ResultLog:
     def found_count(self) -> int:
         """How many results of the interrupted run are not committed yet."""
         return len(self._found)
+
+    @property
+    def is_adopting(self) -> bool:
+        """Whether results or partial results of the interrupted run are left."""
+        return bool(self._found or self._found_partials)
 
     @property
     def has_uncommitted(self) -> bool:
@@ -178,23 +209,31 @@ class ResultLog:
             if record is None:
                 break
             seq = record.seq
-            self._found[seq] = _Location(path, frame.offset, frame.end - frame.offset)
-            self.retries[seq] = record.retries
+            found = self._found if frame.type == _RESULT_TYPE else self._found_partials
+            key = record.identity if self._by_identity else seq
+            found[key] = _Location(path, frame.offset, frame.end - frame.offset)
+            if not self._by_identity:
+                self.retries[seq] = record.retries
             self.published.update((published, staged) for staged, published in record.files)
             self._segments[path] = max(self._segments[path], seq)
 
     def start(self, end: int | None) -> None:
         """Begin a run that resumes at `end`: results below are committed. None: it does not resume, and nothing is
-        adopted."""
+        adopted. With `by_identity`, a run that adopts begins at 0."""
         if end is None:
-            self._found, self.retries, self.published = {}, {}, {}
+            self._found, self._found_partials, self.retries, self.published = {}, {}, {}, {}
         self.retries = {seq: count for seq, count in self.retries.items() if count and seq >= (end or 0)}
         for path in [path for path, last_seq in self._segments.items() if end is None or last_seq < end]:
             del self._segments[path]
             with translate_os_errors(f"{path} cannot be removed"):
                 self._filesystem.unlink(path)
-        self._found = {seq: location for seq, location in self._found.items() if seq >= (end or 0)}
         self._committed_end = end or 0
+        if self._by_identity:
+            self._segments = dict.fromkeys(self._segments, _KEPT)
+            return
+        for found in (self._found, self._found_partials):
+            for key in [key for key in found if isinstance(key, int) and key < self._committed_end]:
+                del found[key]
 
     def _iter_frames(self, path: str) -> Iterator[RecordFrame]:
         """Yield the frames of a segment up to the first damaged one; nothing if it is of another plan."""
@@ -226,18 +265,33 @@ class ResultLog:
 
     def take(self, seq: int, item: Any) -> tuple[ResultRecord, Any] | None:
         """Return the result that the interrupted run had of an item; None: it had none, or it is no longer valid."""
-        location = self._found.get(seq)
-        if location is None:
+        if not self._found:
             return None
-        record = self._read_record(location)
-        is_same = record is not None and record.seq == seq and record.identity == _hash(self._codec.identify(item))
-        decoded = self._codec.decode(item, record) if is_same and record is not None else None
+        identity = _hash(self._codec.identify(item))
+        key = identity if self._by_identity else seq
+        record = self._read_same(self._found.get(key), identity)
+        decoded = None if record is None else self._codec.decode(item, record)
         if record is None or decoded is None:
-            del self._found[seq]
+            self._found.pop(key, None)
             return None
         self.adopted_count += seq not in self._adopted
         self._adopted.add(seq)
         return record, decoded.payload
+
+    def take_partial(self, seq: int, item: Any) -> bytes | None:
+        """Return the last partial result that the interrupted run had of an item, once; None: it had none, or it is no
+        longer valid."""
+        if not self._found_partials:
+            return None
+        identity = _hash(self._codec.identify(item))
+        record = self._read_same(self._found_partials.pop(identity if self._by_identity else seq, None), identity)
+        partial = None if record is None else bytes(record.payload)
+        return partial if partial is not None and self._codec.is_valid_partial(item, partial) else None
+
+    def _read_same(self, location: _Location | None, identity: bytes) -> ResultRecord | None:
+        """Read a record; None: it is missing, damaged, or of an item with another identity."""
+        record = None if location is None else self._read_record(location)
+        return record if record is not None and record.identity == identity else None
 
     def _read_record(self, location: _Location) -> ResultRecord | None:
         try:
@@ -254,7 +308,7 @@ class ResultLog:
 
     def encode(self, envelope: Envelope, item: Any, retries: int) -> bytearray | None:
         """Encode the result of an item; None: it is not stored, or was adopted and is in the log already."""
-        if envelope.seq in self._found:
+        if envelope.seq in self._adopted:
             return None
         encoded = self._codec.encode(item, envelope.payload)
         if encoded is None:
@@ -270,15 +324,16 @@ class ResultLog:
             encoded.files,
             encoded.payload,
         )
-        frame = bytearray()
         try:
-            _ENCODER.encode_into(record, frame, HEAD_BYTES)
+            return _make_frame(_RESULT_TYPE, record)
         except (TypeError, ValueError, OverflowError, RecursionError):
             return None  # no valid Unicode, beyond 64 bits, nested too deeply
-        if len(frame) - HEAD_BYTES > _RECORD_BYTES_MAX:
-            return None
-        complete_frame(_RESULT_TYPE, frame)
-        return frame
+
+    def encode_partial(self, event: HandedOver, item: Any, retries: int) -> bytearray | None:
+        """Encode what an item has handed over; None: it is too large to be stored."""
+        identity = _hash(self._codec.identify(item))
+        place = (event.seq, event.attempt, retries, identity)
+        return _make_frame(_PARTIAL_TYPE, (*place, _NO_OUTCOME, 0.0, 0.0, (), msgspec.Raw(event.partial)))
 
     def append(self, frames: Sequence[bytes | bytearray], last_seq: int) -> None:
         """Append results, of which `last_seq` is the highest seq."""
@@ -295,9 +350,10 @@ class ResultLog:
     def drop_committed(self, end: int) -> None:
         """Remove the segments whose results are all below `end`, which are committed. The one that is being written
         stays until it is full."""
-        if self._found:
+        if self.is_adopting:
             for seq in range(self._committed_end, end):
                 self._found.pop(seq, None)
+                self._found_partials.pop(seq, None)
                 self._adopted.discard(seq)
         self._committed_end = end
         if end <= self._oldest_end:
@@ -342,8 +398,18 @@ def _parse_number(name: str) -> int | None:
     return int(number) if number != name and number.isdecimal() else None
 
 
+def _make_frame(kind: int, record: tuple[Any, ...]) -> bytearray | None:
+    """Encode the fields of a `ResultRecord`; None: it is too large. Raises whatever encoding raises."""
+    frame = bytearray()
+    _ENCODER.encode_into(record, frame, HEAD_BYTES)
+    if len(frame) - HEAD_BYTES > _RECORD_BYTES_MAX:
+        return None
+    complete_frame(kind, frame)
+    return frame
+
+
 def _decode_record(frame: RecordFrame) -> ResultRecord | None:
-    if frame.type != _RESULT_TYPE:
+    if frame.type not in (_RESULT_TYPE, _PARTIAL_TYPE):
         return None
     try:
         return _RECORDS.decode(frame.body)
@@ -381,3 +447,7 @@ class PlainCodec:
             return DecodedResult(msgspec.msgpack.decode(record.payload))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
+
+    def is_valid_partial(self, item: Any, partial: bytes) -> bool:
+        """Return True: a partial result is of the same item."""
+        return True

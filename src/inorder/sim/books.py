@@ -49,6 +49,8 @@ class Books:
         """Computed and not yet handed to the commit lane; None: failed by the kernel."""
         self.undecided: dict[int, Envelope] = {}
         """Failed in a retryable way; the kernel has not decided yet."""
+        self.partials: dict[int, bytes] = {}
+        """The latest partial result of every seq that is not handed to the commit lane and has not succeeded."""
         self.waiting: dict[int, int] = {}
         """Due time of retries."""
         self.retries: dict[int, int] = {}
@@ -63,6 +65,8 @@ class Books:
         self.pressure = "normal"
         self.stopping = False
         self.outcomes: list[int] = []
+        self.applied_partials: list[bytes | None] = []
+        """The partial results that were handed to the commit lane, by seq."""
         self.pressure_moves: set[str] = set()
         self.has_oversize_window = False
         self.sizing: list[str] = []
@@ -132,6 +136,7 @@ class Books:
         buffered = sum(
             envelope.payload_bytes for seq, envelope in self.final.items() if envelope is not None and counts(seq)
         )
+        buffered += sum(len(partial) for seq, partial in self.partials.items() if counts(seq))
         first = self.acknowledged
         committing = sum(size for offset, size in enumerate(self.outstanding) if counts(first + offset))
         return promised + buffered + committing

@@ -2,7 +2,8 @@
 
 It implements `engines.base.Engine`, so the real runtime drives it. Waiting makes time pass: `poll` moves the virtual
 clock to the next action that produces an event. Envelopes carry `("result", seq, attempt)` as payload, so the result of
-a fenced attempt can be distinguished from a good one wherever it appears.
+a fenced attempt can be distinguished from a good one wherever it appears. A partial result says which attempt handed it
+over, and which of several it is (`make_partial`).
 """
 
 from collections import Counter, deque
@@ -15,6 +16,7 @@ from inorder.core.events import (
     Envelope,
     Event,
     Finished,
+    HandedOver,
     Loss,
     Overran,
     Pulled,
@@ -36,6 +38,11 @@ _FATE_OUTCOMES = {
 }
 _FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)
 _BROKEN = Failure(category=Category.INPUT, message="broken", retryable=True)
+
+
+def make_partial(task: Task, number: int) -> bytes:
+    """Make what an attempt hands over as its partial result with this number."""
+    return b"part %d of seq %d, attempt %d" % (number, task.seq, task.attempt)
 
 
 class _SimWorker:
@@ -61,8 +68,16 @@ class _SimWorker:
 class SimEngine:
     """The workers of one scenario."""
 
-    def __init__(self, scenario: Scenario, clock: VirtualClock, work: Callable[[Task], None] | None = None) -> None:
-        """`work` is called at the end of every attempt that completes, before its result is delivered."""
+    def __init__(
+        self,
+        scenario: Scenario,
+        clock: VirtualClock,
+        work: Callable[[Task], None] | None = None,
+        partials: Callable[[Task, int], bytes] = make_partial,
+    ) -> None:
+        """`work` is called at the end of every attempt that completes, before its result is delivered. `partials` makes
+        what an attempt hands over."""
+        self._make_partial = partials
         self._scenario = scenario
         self._work = work
         self._faults = scenario.faults
@@ -183,6 +198,9 @@ class SimEngine:
         worker.current = task
         item: SimItem = task.item
         flaky = self.failures[task.seq] < item.failures
+        for number in range(item.hand_overs):
+            moment_ms = self._rng.randrange(min(item.duration_ms, self._scenario.timeout_ms or item.duration_ms) + 1)
+            self._schedule(moment_ms * number // item.hand_overs, partial(self._hand_over, worker, task, number))
         if not worker.isolated and self._inject_fault(worker, item.duration_ms):
             return
         if flaky or item.fate in _FATE_OUTCOMES:
@@ -192,6 +210,12 @@ class SimEngine:
             self._schedule(item.duration_ms, lambda: self._die(worker, Loss.DIED))
         else:
             self._hang(worker, task)
+
+    def _hand_over(self, worker: _SimWorker, task: Task, number: int) -> list[Event]:
+        """Send a partial result, unless the worker has died or ended the task."""
+        if not worker.is_alive or worker.current is not task:
+            return []
+        return [HandedOver(worker.number, task.seq, task.attempt, self._make_partial(task, number))]
 
     def _hang(self, worker: _SimWorker, task: Task) -> None:
         self.fault_counts["hang"] += 1

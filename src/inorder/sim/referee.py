@@ -7,6 +7,8 @@ with `PromiseBroken`, which says what was promised and what was observed.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from inorder.core.commands import (
     Command,
     CommitRun,
@@ -29,6 +31,7 @@ from inorder.core.events import (
     Envelope,
     Event,
     Finished,
+    HandedOver,
     Loss,
     MemorySampled,
     Overran,
@@ -72,6 +75,7 @@ class Referee:
             Planned: self._on_planned,
             Pulled: self._on_pulled,
             Finished: self._on_finished,
+            HandedOver: self._on_handed_over,
             Overran: self._on_overran,
             WorkerLost: self._on_worker_lost,
             Committed: self._on_committed,
@@ -151,8 +155,18 @@ class Referee:
         if held is not None and not held.attempts:
             del self.books.leases[event.worker]
 
+    def _on_handed_over(self, event: HandedOver) -> None:
+        held = self.books.leases.get(event.worker)
+        if held is not None and held.attempts.get(event.seq) == event.attempt:
+            self.books.partials[event.seq] = event.partial
+        else:
+            self._refusals_due += 1
+
     def _accept(self, envelope: Envelope) -> None:
         books = self.books
+        expect(envelope.partial is None, f"only the kernel adds a partial result to seq {envelope.seq}")
+        if envelope.outcome != _FAIL:
+            books.partials.pop(envelope.seq, None)
         failure = envelope.failure
         has_retries = books.retries.get(envelope.seq, 0) < self._options.retry.retries_max
         if failure is not None and failure.retryable and failure.category not in NON_RETRYABLE and has_retries:
@@ -198,6 +212,8 @@ class Referee:
             expect(seq >= books.handed and books.is_ready(seq), f"seq {seq} may be dispatched now")
             expect(books.find_window(seq) is not None, f"seq {seq} lies in an active window")
             expect(attempt == books.attempts.get(seq, 0) + 1, f"attempt {attempt} of seq {seq} is the next one")
+        offered = {seq: books.partials[seq] for seq in command.seqs if seq in books.partials}
+        expect(command.partials == offered, f"attempts are offered {offered}, not {command.partials}")
         items = [books.scenario.items[seq] for seq in command.seqs]
         expect(len({item.batch_key for item in items}) == 1, "a batch has one key")
         is_suspected = any(seq in books.suspects for seq in command.seqs)
@@ -309,7 +325,11 @@ class Referee:
             expect(envelope.seq == seq, f"seq {seq} comes next")
             expect(window.end is None or seq <= window.end, f"seq {seq} lies in the first window")
             accepted = books.undecided.pop(seq) if seq in books.undecided else books.final.pop(seq, envelope)
-            expect(accepted is None or accepted is envelope, f"seq {seq} commits the result that was accepted")
+            latest = books.partials.pop(seq, None)
+            expect(envelope.partial == latest, f"seq {seq} commits its latest partial result with a failure, once")
+            size = envelope.payload_bytes - len(latest or b"")
+            computed = msgspec.structs.replace(envelope, partial=None, payload_bytes=size)
+            expect(accepted is None or accepted == computed, f"seq {seq} commits the result that was accepted")
             expect(
                 accepted is not None or envelope.outcome == _FAIL,
                 f"seq {seq}, which the kernel failed, is committed as failed",
@@ -317,6 +337,7 @@ class Referee:
             expect(envelope.attempt == books.attempts.get(seq), f"seq {seq} commits its current attempt")
             books.outstanding.append(envelope.payload_bytes)
             books.outcomes.append(envelope.outcome)
+            books.applied_partials.append(envelope.partial)
             books.max_seen = max(books.max_seen, seq)
             books.handed += 1
 

@@ -37,6 +37,8 @@ class SimItem(msgspec.Struct, frozen=True, kw_only=True):
     size_hint: int = 0
     cost: float = 1.0
     batch_key: str = ""
+    hand_overs: int = 0
+    """Partial results that every attempt hands over, one after the other."""
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +136,7 @@ def _draw_items(rng: Random) -> tuple[SimItem, ...]:
     sizes = rng.choice(((0,), (100,), (10, 10, 10, 2000), (1, 50, 300)))
     keys = rng.choice((("",), ("",), ("a", "b"), ("", "x", "y", "z")))
     is_hinted = rng.random() < 0.3
+    hand_overs = rng.choice(((0,), (0,), (0, 1, 2)))
     items = []
     for number, fate in enumerate(fates):
         size = rng.choice(sizes)
@@ -148,6 +151,7 @@ def _draw_items(rng: Random) -> tuple[SimItem, ...]:
                 size_hint=size if is_hinted else 0,
                 cost=float(duration_ms),
                 batch_key=rng.choice(keys),
+                hand_overs=rng.choice(hand_overs),
             )
         )
     return tuple(items)

@@ -139,6 +139,12 @@ class World:
         expected = predict(self.scenario)
         summary, outcomes = self.runtime.summary, self.referee.books.outcomes
         expect(summary is not None, "the run ends with a summary")
+        for seq, applied in enumerate(self.referee.books.applied_partials):
+            item = self.scenario.items[seq]
+            is_partial = outcomes[seq] == State.TERMINAL_FAIL and item.hand_overs > 0
+            expect((applied is not None) == is_partial, f"seq {seq} applies a partial result: {is_partial}")
+            last = b"part %d of seq %d," % (item.hand_overs - 1, seq)
+            expect(applied is None or applied.startswith(last), f"seq {seq} applies its last partial result")
         outcomes_expected = [int(ending.outcome) for ending in expected.outcomes]
         expect(outcomes == outcomes_expected[: len(outcomes)], f"outcomes are {outcomes_expected}, got {outcomes}")
         if summary is None or summary.stop_kind in ("cancelled", "infrastructure"):

@@ -11,7 +11,8 @@ The rules, which `inorder.sinks.testing` checks for every sink:
 
 * `apply` applies one run in one write or one transaction. A run begins at the position of the sink. A run that leaves a
   gap or was applied before is refused.
-* Every entry advances the position. Only a success has a payload or files.
+* Every entry advances the position. A success applies its payload and files; a failure applies the partial result that
+  its worker handed over, if there is one (`Entry.applies`); a skip applies nothing.
 * What `apply` did is visible to readers when it returns, and survives the death of the process. `sync` makes it
   durable: it then survives a power loss too.
 * The position and the content follow from the entries alone, however they were divided into runs.
@@ -82,7 +83,9 @@ class Entry(msgspec.Struct, frozen=True):
     attempts: int = 1
     item: Any = None
     payload: Any = None
-    """What the worker returned; only for a success."""
+    """What is applied: the result of a success, or the partial result of a failure whose worker handed one over before
+    it failed. None: nothing. In `run_stage` it is an object in which `delivery` has what the worker passed to
+    `ctx.deliver`, or to `ctx.hand_over`; a skip has a payload there for the manifest, which no other sink applies."""
     failure: Failure | None = None
     outputs: Sequence[Output] = ()
     staging: str = ""
@@ -100,8 +103,14 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether it has a payload or files to apply."""
+        """Whether the item succeeded: it may have files to publish."""
         return self.outcome == State.TERMINAL_SUCCESS
+
+    @property
+    def applies(self) -> bool:
+        """Whether a sink for payloads has to apply it: a success, or a failure with a partial result."""
+        outcome = self.outcome
+        return outcome == State.TERMINAL_SUCCESS or (outcome == State.TERMINAL_FAIL and self.payload is not None)
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):

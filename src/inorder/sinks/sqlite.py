@@ -1,8 +1,8 @@
 """Rows in an SQLite database, written in the same transaction as the position.
 
-Each run is one transaction: the rows of its successes, and the sink's position in the table `inorder_position`. So rows
-and position always agree, whenever a crash happens. What `write` did to the database cannot be undone later, and need
-not be: after a crash the sink *stays ahead* of the journal, reports the earlier position, and skips what is stored
+Each run is one transaction: the rows of what it applies, and the sink's position in the table `inorder_position`. So
+rows and position always agree, whenever a crash happens. What `write` did to the database cannot be undone later, and
+need not be: after a crash the sink *stays ahead* of the journal, reports the earlier position, and skips what is stored
 already. When the run has caught up, the outcomes must be the same as the first time. Only position 0 removes all rows:
 the objects of `schema` are dropped and created again, or the SQL in `clear` is run. Several sinks with different names
 may share one database.
@@ -60,10 +60,10 @@ class SqliteSink:
     """Writes rows with a function of the user.
 
     `schema` is SQL that creates what does not exist yet; it runs at every opening. `version` is the version of that
-    schema; a database with a higher one is refused. `write` gets the successes of a run and must leave the transaction
-    open: no `commit()`, no `executescript()`. `clear` is SQL that removes everything that `write` has written. `name`
-    identifies the sink in the journal and in the database. `wait_s` is how long to wait for another program that writes
-    to the same database.
+    schema; a database with a higher one is refused. `write` gets the successes of a run, and the failures that have a
+    partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `clear` is SQL that
+    removes everything that `write` has written. `name` identifies the sink in the journal and in the database. `wait_s`
+    is how long to wait for another program that writes to the same database.
 
     Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
     or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
@@ -109,7 +109,7 @@ class SqliteSink:
         self._is_synced = self._stored.end == 0
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Write the rows of the successes and the position, in one transaction. What is stored already is skipped."""
+        """Write the rows of what is applied and the position, in one transaction. What is stored already is skipped."""
         check_run(self.name, self._position, entries)
         position = advance_position(self._position, entries)
         already = self._stored.end - self._position.end
@@ -189,9 +189,9 @@ class SqliteSink:
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         """Write the rows of entries. Called in a transaction."""
-        successes = [entry for entry in entries if entry.is_success]
-        if successes:
-            self._write(self._connection, successes)
+        applied = [entry for entry in entries if entry.applies]
+        if applied:
+            self._write(self._connection, applied)
 
     def _connect(self, wait_s: float) -> sqlite3.Connection:
         with self._translate_errors("it cannot be opened"):

@@ -63,7 +63,7 @@ class SinkHarness:
     ...     def content(self):
     ...         return list(self.sink.entries)
     ...     def applied_seqs(self):
-    ...         return [entry.seq for entry in self.sink.entries if entry.is_success]
+    ...         return [entry.seq for entry in self.sink.entries if entry.applies]
     ...     def damage(self):
     ...         del self.sink.entries[2]
     >>> for rule in SINK_RULES:
@@ -76,6 +76,8 @@ class SinkHarness:
     """Whether the sink has transactions and keeps its content when it is rolled back, except to position 0."""
     is_exclusive = False
     """Whether a second sink cannot be opened at the same place."""
+    applies_payloads = True
+    """Whether the sink applies payloads. One that only publishes files has nothing to do for a partial result."""
 
     def open(self) -> Sink:
         """Open a sink at this place, which may have content already."""
@@ -97,6 +99,10 @@ class SinkHarness:
         """Build a finished item. A success carries what the sink applies, also when it is built a second time."""
         payload = f"result {seq}" if outcome is State.TERMINAL_SUCCESS else None
         return Entry(seq, outcome, item=f"item {seq}", payload=payload)
+
+    def partial_entry(self, seq: int) -> Entry:
+        """Build a failed item whose worker had handed over a partial result."""
+        return Entry(seq, State.TERMINAL_FAIL, item=f"item {seq}", payload=f"part of result {seq}")
 
     def write_count(self) -> int | None:
         """Return the number of writes or transactions so far. None: unknown."""
@@ -206,6 +212,30 @@ def check_only_successes_apply_a_payload(make: MakeHarness) -> None:
             successes = [seq for seq in range(run.end) if choose_outcome(seq) is State.TERMINAL_SUCCESS]
             found = harness.applied_seqs()
             expect(found == successes, f"readers find seqs {found}, expected {successes}")
+
+
+def check_failure_applies_its_partial_result(make: MakeHarness) -> None:
+    """Readers see the partial result of a failure, once, and nothing of a failure without one. It is applied with the
+    entries before and after it."""
+    harness = make()
+    with ReferenceRun.open(harness) as run:
+        sink = run.sink
+        sink.roll_back(Position(), ())
+        outcomes = (State.TERMINAL_SUCCESS, State.TERMINAL_FAIL, State.TERMINAL_FAIL, State.TERMINAL_SUCCESS)
+        entries = [harness.entry(seq, outcome) for seq, outcome in enumerate(outcomes)]
+        entries[1] = harness.partial_entry(1)
+        position = sink.apply(entries)
+        expect(position.end == len(entries), "every entry advances the position")
+        wanted = [0, 1, 3] if harness.applies_payloads else [0, 3]
+        found = harness.applied_seqs()
+        expect(found == wanted, f"readers find seqs {found}, expected {wanted}")
+        content = harness.content()
+        sink.roll_back(Position(), [AppliedRun(0, len(entries), {each.seq: each.outputs for each in entries})])
+        expect(harness.applied_seqs() == [], "rolling back to position 0 removes a partial result")
+        again = [harness.entry(seq, outcome) for seq, outcome in enumerate(outcomes)]
+        again[1] = harness.partial_entry(1)
+        expect(sink.apply(again) == position, "the same entries give the same position")
+        expect(harness.content() == content, "the same entries give the same content")
 
 
 def check_empty_run_changes_nothing(make: MakeHarness) -> None:
@@ -385,6 +415,7 @@ RULES: tuple[Callable[[MakeHarness], None], ...] = (
     check_new_sink_is_empty,
     check_every_entry_advances_the_position,
     check_only_successes_apply_a_payload,
+    check_failure_applies_its_partial_result,
     check_empty_run_changes_nothing,
     check_a_run_is_one_write,
     check_division_into_runs_does_not_matter,

@@ -15,7 +15,9 @@ from inorder.stage.options import StageOptions
 
 from .contracts import StageHooks, WorkItem
 from .data_layout import NameTooLongError, resolve_output
+from .file_stat import FileStat
 from .fingerprints import list_published
+from .partial_results import encode_partial
 from .store.reading import read_content
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ class StageContext:
         resources: Objects that are opened once and used by many items. Threads share one dict, filled by
             `before_stage`; each worker process has its own, filled by `worker_setup`.
         warnings: What `warn` was called with.
+        partial: What an earlier attempt at this item passed to `hand_over`, in this run or in one that was interrupted;
+            None: nothing. A worker may go on from there.
     """
 
     def __init__(
@@ -61,8 +65,11 @@ class StageContext:
         self.data = _make_path(options.data)
         self.resources = resources
         self.warnings: list[str] = []
-        self._report = find_reporter()
+        self._reporter = find_reporter()
         self.item: WorkItem | None = None
+        self.partial: Any = None
+        self.check_inputs: Callable[[], list[tuple[FileStat, str]]] = list
+        """Raises if an input has changed since the attempt began. Returns stat and hash of every input."""
         self._staging = staging
         self._token = ""
         self.delivery: Any = None
@@ -112,8 +119,46 @@ class StageContext:
             total: How many there are; None: not known.
             note: What is counted, or what the item is doing: `"page"` shows as `page 31 of 900`.
         """
-        if self._report is not None:
-            self._report(float(done), None if total is None else float(total), str(note))
+        if self._reporter is not None:
+            self._reporter.report(float(done), None if total is None else float(total), str(note))
+
+    def begin_step(self, name: str, timeout_s: float | None = None) -> None:
+        """Say which step of its work the item is in. Counts as a heartbeat. If the item fails from now on, by whatever
+        cause, its failure has this name (`Failure.step`, and `error.step` in the manifest).
+
+        The time limit of the item begins anew, and is that of the step.
+
+        Args:
+            name: Name of the step. At most 100 bytes of it are kept.
+            timeout_s: Time limit of the step in seconds; None: `timeout_s` of the options; 0: none.
+
+        Raises:
+            ValueError: The name is empty, or the time limit is not a finite number of at least 0.
+        """
+        if not name:
+            raise ValueError("the name of a step must not be empty")
+        if timeout_s is not None and not 0 <= timeout_s < math.inf:
+            raise ValueError(f"timeout_s of a step must be a finite number of at least 0, got {timeout_s}")
+        if self._reporter is not None:
+            self._reporter.begin_step(str(name), timeout_s)
+
+    def hand_over(self, value: Any) -> None:
+        """Hand over what has been made of this item so far, in place of what was handed over before. It survives the
+        death of the worker and of the driver.
+
+        If the item fails in the end, the sinks get the value with the failure, as `entry.payload.delivery`. If the item
+        is tried again, in this run or after an interruption, the next attempt has the value as `ctx.partial`; what that
+        attempt hands over replaces it. A success or a skip drops it.
+
+        Args:
+            value: Plain data: numbers, text, bytes, and lists and dicts of these with text as keys.
+
+        Raises:
+            TypeError: The value is None or not plain data.
+            StageError: An input has changed since the attempt began; the item is tried again.
+        """
+        if self._reporter is not None:
+            self._reporter.hand_over(encode_partial(value, self.check_inputs()))
 
     def annotate(self, **fields: Any) -> None:
         """Add fields to the row of this item in the manifest or, in `before_stage`, to the `__config__` row. A field of

@@ -71,6 +71,10 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     reads: Sequence[str | StoredInput] = ()
     """Paths in DATA that the worker reads besides the inputs. On a node that does not see DATA, files are sent along;
     an item that reads a folder runs on the driver's machine. Not part of any fingerprint."""
+    identity: str = ""
+    """What a result of this item depends on, besides `item_id`, `cfg_hash` and outputs: the hashes of its inputs, for
+    example. After an interruption a result is adopted by an item that is equal in all of these. Empty: the paths of the
+    inputs."""
 
     def __post_init__(self) -> None:
         if type(self.item_id) is not str or not self.item_id:

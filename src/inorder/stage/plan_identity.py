@@ -23,7 +23,8 @@ from .manifest.rows import SCHEMA_VERSION
 def identify_item(item: WorkItem) -> bytes:
     """Return what must stay equal for an item to count as the same after a restart."""
     outputs = "\x00".join([f"{name}={os.fspath(path)}" for name, path in item.outputs.items()])
-    return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}".encode("utf-8", "surrogatepass")
+    stated = f"\x00{item.identity}" if item.identity else ""
+    return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}{stated}".encode("utf-8", "surrogatepass")
 
 
 def hash_plan(plan: StagePlan) -> str:

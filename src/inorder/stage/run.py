@@ -68,7 +68,7 @@ from .unchanged.changed_items import ChangedItems
 from .unchanged.commit import NoWorkers, commit_unchanged, make_idle_runtime
 from .unchanged.receipt import Receipt
 from .unchanged.record import RunRecord
-from .worker import StageWork
+from .worker import StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
@@ -352,6 +352,7 @@ class _StageRun:
             results=results,
             commit_thread=self._options.commit_thread,
             answer=answer_skipped,
+            offer=StageTask.offer,
             on_commit=self._on_committed,
         )
 

@@ -1,12 +1,13 @@
 """How the results of a stage survive a crash: what the result log keeps of them, and when they are still valid.
 
-A result is adopted if its item is the same (id, configuration, inputs and outputs), if no input has changed since the
-worker read it, if every staged file still has the bytes that the worker wrote, and if the store has the dictionary that
-the content was compressed with. What a worker passed to `ctx.deliver` must be plain data; a result with anything else
-is computed again, and so is every failure.
+A result is adopted if its item is the same (id, configuration, inputs and outputs, and the identity that the item
+states), if no input has changed since the worker read it, if every staged file still has the bytes that the worker
+wrote, and if the store has the dictionary that the content was compressed with. What a worker passed to `ctx.deliver`
+must be plain data; a result with anything else is computed again, and so is every failure.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from inorder.sinks.outputs import clear_staging, is_intact
 from .data_layout import DataLayout
 from .file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
+from .partial_results import decode_partial
 from .plan_identity import identify_item
 from .store.compression import is_readable
 from .store.inputs import Input, KnownInput, list_files
@@ -57,7 +59,9 @@ class StageResultCodec:
         self._fingerprinting = fingerprinting
 
     def identify(self, item: StageTask) -> bytes:
-        """Return the identity of an item and the paths of its inputs."""
+        """Return the identity of an item and, unless the item states it, the paths of its inputs."""
+        if item.item.identity:
+            return identify_item(item.item)
         inputs = "\x00".join([f"{name}={_identify_input(each)}" for name, each in item.item.inputs.items()])
         return identify_item(item.item) + b"\x01" + inputs.encode("utf-8", "surrogatepass")
 
@@ -77,7 +81,7 @@ class StageResultCodec:
         try:
             stored = _DECODER.decode(record.payload)
             resolve_outputs(self._data, item.item.outputs, fingerprinting=self._fingerprinting)
-            inputs = _check_inputs(item, stored)
+            inputs = _check_inputs(item, stored.inputs)
             names = [name for name, _ in record.files]
             has_files = len(stored.outputs) == len(names) and all(map(self._is_staged, stored.outputs, names))
         except (msgspec.DecodeError, OSError, ValueError):
@@ -89,6 +93,13 @@ class StageResultCodec:
         staged = [f"{self._staging}/{name}" for name in names]
         result = _from_stored(stored, staged, inputs)
         return DecodedResult(result if stored.skip_reason is None else Skip(stored.skip_reason, result))
+
+    def is_valid_partial(self, item: StageTask, partial: bytes) -> bool:
+        """Whether no input has changed since the item was begun that handed this over."""
+        try:
+            return not item.skip and _check_inputs(item, decode_partial(partial).inputs) is not None
+        except (msgspec.DecodeError, OSError, ValueError):
+            return False
 
     def _is_staged(self, output: tuple[str, int, int], name: str) -> bool:
         is_safe = name == os.path.basename(name) and name not in ("", ".", "..")
@@ -150,15 +161,17 @@ def _identify_input(source: Input) -> str:
     return f"{os.fspath(source)}={source.sha256}" if isinstance(source, KnownInput) else os.fspath(source)
 
 
-def _check_inputs(task: StageTask, stored: _StoredResult) -> list[tuple[str, FileStat, str]] | None:
-    """Return path, stat and hash of every input; None: one of them has changed since the worker read it."""
+def _check_inputs(task: StageTask, inputs: Sequence[tuple[FileStat, str]]) -> list[tuple[str, FileStat, str]] | None:
+    """Return path, stat and hash of every input; None: one of them has changed since the worker read it. Of an item
+    that states its identity, a file with the same stat has the same content: the identity tells if it was changed in
+    the moment after it was read."""
     paths = list(list_files(task.item.inputs).values())
-    if len(paths) != len(stored.inputs):
+    if len(paths) != len(inputs):
         return None
     found = []
-    for path, (stat, digest) in zip(paths, stored.inputs, strict=True):
+    for path, (stat, digest) in zip(paths, inputs, strict=True):
         present = FileStat.read(path)
-        is_same = present.signature == stat.signature and not stat.is_racy
+        is_same = present.signature == stat.signature and (bool(task.item.identity) or not stat.is_racy)
         if not is_same and (not digest or hash_file(path) != digest):
             return None
         found.append((path, present, digest))

@@ -34,6 +34,7 @@ from .fingerprints import (
     locate_fingerprint,
     resolve_outputs,
 )
+from .partial_results import decode_value
 from .store.codec import compress_long
 from .store.inputs import KnownInput, list_files
 
@@ -51,6 +52,12 @@ class StageTask(NamedTuple):
     """Files in DATA to remove when the item is committed."""
     is_prepared: bool = False
     """Whether an earlier stage of this run has prepared its result."""
+    partial: bytes | None = None
+    """What an earlier attempt handed over."""
+
+    def offer(self, partial: bytes) -> "StageTask":
+        """Return the task with what an earlier attempt handed over."""
+        return self._replace(partial=partial)
 
     @property
     def is_answered(self) -> bool:
@@ -109,6 +116,11 @@ class StageResult(NamedTuple):
     """The content for the store; None: the result has files, or nothing."""
     prepared: Sequence[PreparedItem] = ()
     """Results of later stages of the same run."""
+
+    @classmethod
+    def of_partial(cls, value: Any) -> "StageResult":
+        """Return what is committed with the failure of an item that handed over this value."""
+        return cls({}, [], [], "", [], [], delivery=value)
 
     @property
     def held_bytes(self) -> int:
@@ -195,6 +207,7 @@ class StageWork:
             return prepared[0]
         context = self.make_context()
         try:
+            context.partial = None if task.partial is None else decode_value(task.partial)
             result = self._attempt(task.item, context)
         except BaseException as error:
             _discard(context)
@@ -215,6 +228,12 @@ class StageWork:
         files = list_files(item.inputs)
         before = {name: FileStat.read(path) for name, path in files.items()}
         hashes = self._hash_inputs(item)
+
+        def check_inputs() -> list[tuple[FileStat, str]]:
+            self._require_unchanged(item, files, before, hashes)
+            return [(stat, hashes.get(name, "")) for name, stat in before.items()]
+
+        context.check_inputs = check_inputs
         self._call_before_item(item, context)
         value = self._worker(item, context) if self._has_context_parameter else self._worker(item)
         if files:

@@ -40,11 +40,11 @@ class TargetSink:
         self._is_synced = self._stored.end == 0
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Write the documents of the successes, the removals and the position at once."""
+        """Write the documents, the removals and the position at once."""
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
-        deliveries = [entry.payload.delivery for entry in entries if entry.is_success]
+        deliveries = [entry.payload.delivery for entry in entries if entry.applies]
         changes = collect_changes([each for each in deliveries if each is not None])
         self._position = None
         self._write(

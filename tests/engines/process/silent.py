@@ -12,9 +12,9 @@ def tell_pid_and_wait(folder: str) -> int:
     told = Path(folder, "pid")
     if told.exists():
         return os.getpid()
-    report = find_reporter()
-    assert report is not None
-    report(31, 900, "page")
+    reporter = find_reporter()
+    assert reporter is not None
+    reporter.report(31, 900, "page")
     Path(folder, "pid.new").write_text(str(os.getpid()), encoding="ascii")
     Path(folder, "pid.new").rename(told)
     with open(Path(folder, "never"), encoding="ascii") as never:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, HandedOver, Loss, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import classify_error
 from inorder.engines.base import LEASE_S, Batch, BatchSizer, PackTasks, Task
 from inorder.engines.pool import Outbox, PoolEngine, RunningItem
@@ -128,7 +128,9 @@ class ProcessPoolWorker:
             self._put_finished(refused)
             is_last = process is None
             while process is not None and not is_last:
-                results, is_last = process.receive()
+                results, is_last, handed_over = process.receive()
+                if handed_over is not None:
+                    self._put(HandedOver(self.number, *handed_over))
                 unpack = self._unpack
                 self._put_finished(
                     [unpack(result) if type(result.payload) in PACKED_KINDS else result for result in results]
@@ -170,7 +172,9 @@ class ProcessPoolWorker:
         """The item that the process is running."""
         process = self._process
         status = None if process is None else process.read_status()
-        return None if status is None else RunningItem(status.seq, status.attempt, status.began_ns / 1e9)
+        if process is None or status is None:
+            return None
+        return RunningItem(status.seq, status.attempt, status.began_ns / 1e9, process.read_step(status))
 
     def read_progress(self, running: RunningItem) -> ItemProgress | None:
         """What this item reported last."""
@@ -274,8 +278,11 @@ class ProcessPoolWorker:
 
     def _put_lost(self, reason: str, detail: str = "") -> None:
         running = self.running_item()
-        seq, times = (None, (0.0, 0.0)) if running is None else (running.seq, running.measure())
-        self._put(WorkerLost(self.number, Loss.DIED, seq, reason, detail, *times))
+        if running is None:
+            self._put(WorkerLost(self.number, Loss.DIED, None, reason, detail))
+        else:
+            end = (running.seq, reason, detail, *running.measure(), running.step_name)
+            self._put(WorkerLost(self.number, Loss.DIED, *end))
 
     def _put_unstarted(self, start: int) -> None:
         """Return the items of the batch from this index on that have no result. The caller holds the lock."""

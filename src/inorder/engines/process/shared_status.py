@@ -1,14 +1,15 @@
 """The status of a worker process, readable by its parent at any moment without a message.
 
 It is a block of shared memory: when the running item began, its seq, its attempt, up to which item of its batch the
-worker may go, its latest heartbeat, and the progress that the item reported last. The worker writes a few words per
-item. The parent reads them to see whether an item has exceeded its time limit, which item a dead worker was running,
-and whether the worker still runs at all.
+worker may go, its latest heartbeat, and the progress and the step that the item reported last. The worker writes a few
+words per item. The parent reads them to see whether an item has exceeded its time limit, which item a dead worker was
+running, and whether the worker still runs at all.
 
 A reader must never mix the words of two items: the seq of a new item with the start time of the slow one before it
 would look like an overrun. So the start time works as a sequence lock. The writer invalidates it, writes the other
 words, and then sets it to a value that no other item has. A reader that finds the same valid start time before and
-after the other words has read one item. Progress has a sequence lock of its own: a version, odd during a write.
+after the other words has read one item. Progress and step have sequence locks of their own: a version, odd during a
+write.
 """
 
 import mmap
@@ -19,14 +20,17 @@ from math import isnan, nan
 from time import monotonic_ns
 from typing import NamedTuple
 
-from inorder.engines.progress import NOTE_BYTES_MAX, ItemProgress, shorten_note
+from inorder.engines.progress import NOTE_BYTES_MAX, STEP_BYTES_MAX, ItemProgress, RunningStep, shorten_note
 
 # words of eight bytes, each written atomically
-_BEGAN, _SEQ, _ATTEMPT, _LIMIT, _STARTED, _BEAT, _VERSION, _WORDS = range(8)
+_BEGAN, _SEQ, _ATTEMPT, _LIMIT, _STARTED, _BEAT, _VERSION, _STEP_VERSION, _WORDS = range(9)
 _PROGRESS_START = 8 * _WORDS
 _PROGRESS = struct.Struct("<qqqddH")
 """Seq, attempt and time of a report, what is done, the total (nan: none), and the length of the note after it."""
-_SIZE = _PROGRESS_START + _PROGRESS.size + NOTE_BYTES_MAX
+_STEP_START = _PROGRESS_START + _PROGRESS.size + NOTE_BYTES_MAX
+_STEP = struct.Struct("<qqqdH")
+"""Seq, attempt and start of a step, its time limit (nan: that of the engine), and the length of the name after it."""
+_SIZE = _STEP_START + _STEP.size + STEP_BYTES_MAX
 _READS_MAX = 3
 _NONE = -1
 
@@ -107,7 +111,7 @@ class SharedStatus:
         """Return what this attempt reported last; None: nothing, or it is being written again and again."""
         for _ in range(_READS_MAX):
             version = self._words[_VERSION]
-            data = bytes(self._bytes[_PROGRESS_START:])
+            data = bytes(self._bytes[_PROGRESS_START:_STEP_START])
             if version % 2 == 0 and self._words[_VERSION] == version:
                 found_seq, found_attempt, reported_ns, done, total, length = _PROGRESS.unpack_from(data)
                 if version == 0 or (found_seq, found_attempt) != (seq, attempt):
@@ -115,6 +119,32 @@ class SharedStatus:
                 note = data[_PROGRESS.size : _PROGRESS.size + length].decode("utf-8", "replace")
                 age_s = (monotonic_ns() - reported_ns) / 1e9
                 return ItemProgress(done, None if isnan(total) else total, note, age_s)
+        return None
+
+    def write_step(self, seq: int, attempt: int, name: str, timeout_s: float | None) -> None:
+        """Called by the worker, by one thread at a time: the step that this attempt begins. Counts as a heartbeat."""
+        encoded = shorten_note(name, STEP_BYTES_MAX)
+        now_ns = monotonic_ns()
+        head = _STEP.pack(seq, attempt, now_ns, nan if timeout_s is None else timeout_s, len(encoded))
+        words = self._words
+        words[_STEP_VERSION] += 1
+        self._bytes[_STEP_START : _STEP_START + len(head) + len(encoded)] = head + encoded
+        words[_STEP_VERSION] += 1
+        words[_BEAT] = now_ns
+
+    def read_step(self, running: StatusSnapshot) -> RunningStep | None:
+        """Return the step that this item is in; None: it has none."""
+        if self._words[_STEP_VERSION] == 0:
+            return None
+        for _ in range(_READS_MAX):
+            version = self._words[_STEP_VERSION]
+            data = bytes(self._bytes[_STEP_START:])
+            if version % 2 == 0 and self._words[_STEP_VERSION] == version:
+                seq, attempt, began_ns, timeout_s, length = _STEP.unpack_from(data)
+                if (seq, attempt) != running[:2] or began_ns < running.began_ns:  # it ran before, or is run again
+                    return None
+                name = data[_STEP.size : _STEP.size + length].decode("utf-8", "replace")
+                return RunningStep(name, began_ns / 1e9, None if isnan(timeout_s) else timeout_s)
         return None
 
     def begin_batch(self, count: int) -> None:

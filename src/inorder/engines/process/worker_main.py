@@ -24,10 +24,10 @@ from typing import Any
 import msgspec
 
 from inorder.core.events import Envelope
-from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, begin_attempt, classify_error, get_classify
+from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, add_step, begin_attempt, classify_error, get_classify
 from inorder.engines.base import PackedTask
 from inorder.engines.memory_estimate import get_held_bytes
-from inorder.engines.progress import Report, set_reporter
+from inorder.engines.progress import Reporter, set_reporter
 from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
@@ -60,10 +60,12 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class ResultMessage(msgspec.Struct, array_like=True):
-    """Results on their way to the parent; `is_last`: the batch is done."""
+    """Results on their way to the parent, or a partial result. `is_last`: the batch is done."""
 
     envelopes: list[Envelope]
     is_last: bool
+    handed_over: tuple[int, int, bytes] | None = None
+    """Seq, attempt, and what the item has made so far."""
 
 
 def copied_main(ends: "Iterable[Connection[Any, Any]]", descriptor: int, *arguments: Any) -> None:
@@ -200,6 +202,42 @@ class _ResultBuffer:
                     if buffers is not None:
                         send_buffers(self._connection, buffers, os.getppid())
 
+    def hand_over(self, seq: int, attempt: int, partial: bytes) -> None:
+        """Send a partial result. It does not wait for a check of the process: it counts only if its item fails."""
+        with self._lock:
+            self._connection.send_bytes(_ENCODER.encode(ResultMessage([], False, (seq, attempt, partial))))
+
+
+class _ProcessReporter:
+    """Takes what one attempt says. An attempt that has ended says nothing."""
+
+    def __init__(self, results: _ResultBuffer, status: SharedStatus, lock: threading.Lock) -> None:
+        self._results = results
+        self._status = status
+        self._lock = lock
+        self._running = status.read()
+
+    def report(self, done: float, total: float | None, note: str) -> None:
+        """Write the progress."""
+        with self._lock:
+            running = self._running
+            if running is not None and running == self._status.read():
+                self._status.write_progress(running.seq, running.attempt, done, total, note)
+
+    def begin_step(self, name: str, timeout_s: float | None) -> None:
+        """Write the step."""
+        with self._lock:
+            running = self._running
+            if running is not None and running == self._status.read():
+                self._status.write_step(running.seq, running.attempt, name, timeout_s)
+
+    def hand_over(self, partial: bytes) -> None:
+        """Send a partial result."""
+        with self._lock:
+            running = self._running
+            if running is not None and running == self._status.read():
+                self._results.hand_over(running.seq, running.attempt, partial)
+
 
 class _BatchRunner:
     """Runs batches, one item after the other.
@@ -232,18 +270,10 @@ class _BatchRunner:
         self._group_ms = 0.0
         """The share of an item in the time that reading its group took."""
         self._report_lock = threading.Lock()
-        set_reporter(self._make_report)
+        set_reporter(self._make_reporter)
 
-    def _make_report(self) -> Report:
-        """Return what takes the reports of the running attempt. Items that have ended report nothing."""
-        running = self._status.read()
-
-        def report(done: float, total: float | None, note: str) -> None:
-            with self._report_lock:
-                if running is not None and running == self._status.read():
-                    self._status.write_progress(running.seq, running.attempt, done, total, note)
-
-        return report
+    def _make_reporter(self) -> Reporter:
+        return _ProcessReporter(self._results, self._status, self._report_lock)
 
     def run(self, message: bytes) -> None:
         """Run a batch, as far as the parent allows, until the results are larger than expected or this process is too
@@ -320,7 +350,7 @@ class _BatchRunner:
                     self._results.confirm()
                     continue
                 self._results.drop_unconfirmed()
-            failure = Failure(category=Category.RUNTIME, message=damage)
+            failure = self._add_step(Failure(category=Category.RUNTIME, message=damage))
             self._results.add(Envelope(task[0], task[1], FAIL, None, 0, failure, *self._latest_times), _NO_BUFFERS)
             self._results.confirm()
 
@@ -333,6 +363,8 @@ class _BatchRunner:
         self._status.begin_item(seq, attempt, began_ns)
         begin_attempt(attempt)
         payload, outcome, failure, size = self._compute(packed_item)
+        if failure is not None:
+            failure = self._add_step(failure)
         ended_ns = monotonic_ns()
         buffers = _NO_BUFFERS
         if type(payload) is PackedValue:
@@ -341,6 +373,12 @@ class _BatchRunner:
         self._latest_times = times = ((ended_ns - began_ns) / 1e6 + self._group_ms, began_ms)
         self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, *times), buffers)
         return size, ended_ns
+
+    def _add_step(self, failure: Failure) -> Failure:
+        """Add the step of the item that runs, or ran last."""
+        running = self._status.read()
+        step = None if running is None else self._status.read_step(running)
+        return failure if step is None else add_step(failure, step.name)
 
     def _compute(self, packed_item: Any) -> tuple[Any, int, Failure | None, int]:
         """Return the plain or packed result, the outcome, the failure, and the size of the result."""

@@ -16,7 +16,7 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
-from inorder.engines.progress import ItemProgress
+from inorder.engines.progress import ItemProgress, RunningStep
 from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
@@ -116,6 +116,10 @@ class WorkerProcess:
         """Return what this attempt reported last."""
         return self._status.read_progress(seq, attempt)
 
+    def read_step(self, running: StatusSnapshot) -> RunningStep | None:
+        """Return the step that this item is in; None: it has none."""
+        return self._status.read_step(running)
+
     def limit_batch(self, count: int) -> int:
         """Let it start no more than `count` items of its batch; see `SharedStatus.limit_batch`."""
         return self._status.limit_batch(count)
@@ -160,8 +164,9 @@ class WorkerProcess:
         except OSError as error:
             raise ProcessDied(self.describe_end(), f"process {self.pid}") from error
 
-    def receive(self) -> tuple[list[Envelope], bool]:
-        """Wait for the next results, which are still packed; and whether they are the last of the batch.
+    def receive(self) -> tuple[list[Envelope], bool, tuple[int, int, bytes] | None]:
+        """Wait for the next results, which are still packed, and whether they are the last of the batch; or for a
+        partial result: its seq, its attempt, and what the item has made so far.
 
         Raises `ProcessDied`, or `StartupError` before the first message.
         """
@@ -175,7 +180,7 @@ class WorkerProcess:
         except (EOFError, OSError) as error:
             raise ProcessDied(self.describe_end(), f"process {self.pid}") from error
         self.tasks_done += len(envelopes)
-        return envelopes, message.is_last
+        return envelopes, message.is_last, message.handed_over
 
     def _receive_buffers(self, envelope: Envelope) -> Envelope:
         data, sizes = envelope.payload

@@ -117,14 +117,15 @@ class ActorHandle:
             if self._local_process is not None:
                 self._local_process.stop()
 
-    def find_overrun(self, now_s: float, limit_s: float) -> Overran | None:
-        """The item of the local process that has exceeded its limit. Each is returned once."""
+    def find_overrun(self, now_s: float, timeout_s: float | None) -> Overran | None:
+        """The item of the local process that has exceeded its limit, or that of its step. Each is returned once."""
         with self._lock:
             running = None if self._local_process is None else self._local_process.running_item()
-        if running is None or running == self._reported or now_s - running.began_s < limit_s:
+        limit_ms = None if running is None else running.find_overrun_ms(now_s, timeout_s)
+        if running is None or running == self._reported or limit_ms is None:
             return None
         self._reported = running
-        return Overran(self.worker, running.seq, running.attempt, int(limit_s * 1000), *running.measure())
+        return Overran(self.worker, running.seq, running.attempt, limit_ms, *running.measure(), running.step_name)
 
     def list_activity(self, silence_s: float) -> list[WorkerActivity]:
         """What its worker is running, `silence_s` after its last report; or a local process in its place."""
@@ -136,7 +137,8 @@ class ActorHandle:
             return []
         if running is not None:
             elapsed_s = max(0.0, monotonic() - running.began_s)
-            return [WorkerActivity(self._worker, running.seq, running.attempt, elapsed_s, progress)]
+            found = (running.seq, running.attempt, elapsed_s, progress, running.step_name)
+            return [WorkerActivity(self._worker, *found)]
         return [
             _advance(activity, self._worker, silence_s) for activity in self.activity if activity.seq in self.held_seqs
         ]
@@ -166,4 +168,5 @@ def _advance(activity: WorkerActivity, worker: int, silence_s: float) -> WorkerA
     progress = activity.progress
     if progress is not None:
         progress = msgspec.structs.replace(progress, age_s=progress.age_s + silence_s)
-    return WorkerActivity(worker, activity.seq, activity.attempt, activity.elapsed_s + silence_s, progress)
+    elapsed_s = activity.elapsed_s + silence_s
+    return WorkerActivity(worker, activity.seq, activity.attempt, elapsed_s, progress, activity.step)

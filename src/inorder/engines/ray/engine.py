@@ -339,8 +339,7 @@ class RayEngine:
 
     def _find_local_overruns(self, now_s: float) -> list[Event]:
         """Items past their limit that run on this machine; supervisors report theirs."""
-        limit_s = self._timeout_s
-        overruns = [] if limit_s is None else [actor.find_overrun(now_s, limit_s) for actor in self._actors]
+        overruns = [actor.find_overrun(now_s, self._timeout_s) for actor in self._actors]
         return [overran for overran in overruns if overran is not None]
 
     # ---- periodic checks

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.events import Envelope, Event, Finished, Overran, Pulled, Returned, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, HandedOver, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.base import LEASE_S, PackedTask, Task
 from inorder.engines.process.transfer import PackedValue, measure_buffers
 from inorder.engines.process.worker_process import unpack_result
 from inorder.engines.progress import WorkerActivity
 
-_EVENTS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
+_KINDS = (Pulled, Finished, HandedOver, Overran, WorkerLost, Returned)
+_EVENTS: dict[str, type[Any]] = {kind.__name__: kind for kind in _KINDS}
 _EVENT_DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _EVENTS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
 BATCH_S = 0.2

@@ -53,7 +53,7 @@ class IndexSink:
         """Write the rows of the successful items."""
         position = check_run(self.name, self._position, entries)
         with translate_index_errors(published_path(self._data), "it cannot be written"):
-            if self._inner is None and any(entry.is_success for entry in entries):
+            if self._inner is None and any(entry.applies for entry in entries):
                 self._create_draft()
             if self._inner is None:
                 self._position = advance_position(position, entries)

@@ -9,7 +9,8 @@ from inorder.core.transitions import State
 from inorder.sinks.base import Entry, Output
 from inorder.stage.contracts import StagePlan
 from inorder.stage.fingerprints import list_published
-from inorder.stage.worker import StageTask
+from inorder.stage.partial_results import decode_value
+from inorder.stage.worker import StageResult, StageTask
 
 from .rows import get_result
 
@@ -19,7 +20,11 @@ _HAS_RESULT = (int(State.TERMINAL_SUCCESS), int(State.TERMINAL_SKIP))
 def describe_entry(data: str, plan: StagePlan, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
     """Turn an envelope into an entry. If the plan retires items, a failed one loses the outputs of earlier runs in
     `data`; a store removes its rows itself."""
-    payload: Any = envelope.payload if envelope.outcome in _HAS_RESULT else None
+    payload: Any = None
+    if envelope.outcome in _HAS_RESULT:
+        payload = envelope.payload
+    elif envelope.partial is not None:
+        payload = StageResult.of_partial(decode_value(envelope.partial))
     entry = Entry(
         envelope.seq,
         envelope.outcome,

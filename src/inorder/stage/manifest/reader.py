@@ -33,6 +33,7 @@ class RowError(msgspec.Struct, frozen=True):
     retryable: bool = False
     stage: str = ""
     item_id: str = ""
+    step: str = ""
 
 
 class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from inorder.version import __version__
 
 SCHEMA_VERSION = 1
 CONFIG_ID = "__config__"
+_FAIL = int(State.TERMINAL_FAIL)
 STATUSES = {
     int(State.TERMINAL_SUCCESS): "success",
     int(State.TERMINAL_SKIP): "skip",
@@ -44,8 +45,8 @@ BASE_FIELDS = {
     "cfg_hash": "`cfg_hash` of the item",
     "input_sha256": "hash of all inputs; empty: no inputs, not hashed, or failed",
     "reason": "why the item was skipped; empty: it was not",
-    "error": "`category`, `message` and `retryable` of a failure, and `stage` and `item_id` of a `StageError`; null: "
-    "the item did not fail",
+    "error": "`category`, `message` and `retryable` of a failure, the `step` that the item was in if it has steps, and "
+    "`stage` and `item_id` of a `StageError`; null: the item did not fail",
     "traceback": "the traceback of a failure in the worker, at most 8,192 characters of it; empty: there is none",
     "warnings": "warnings of the worker, `before_item` and `worker_setup`; a failed item has none",
 }
@@ -96,6 +97,8 @@ def _name_option(value: Any) -> str:
 
 def get_result(entry: Entry) -> StageResult | None:
     """Return the result of an item; None: it failed."""
+    if entry.outcome == _FAIL:
+        return None
     payload = entry.payload
     if type(payload) is StageResult:
         return payload
@@ -105,6 +108,8 @@ def get_result(entry: Entry) -> StageResult | None:
 
 def _describe_failure(failure: Failure, stage: str, item_id: str) -> dict[str, Any]:
     described = {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable}
+    if failure.step:
+        described["step"] = failure.step
     if not failure.stage and not failure.item_id:
         return described
     return {**described, "stage": failure.stage or stage, "item_id": failure.item_id or item_id}

@@ -2,7 +2,7 @@
 
 It is for observing a run from outside while it happens. The run does not depend on it, and it is not synced. `started`
 is the moment at which an attempt was dispatched to a worker; `began` in `finished` is when its execution began.
-`detail` names the process or actor that was lost.
+`step` is the step that the item was in when the attempt failed. `detail` names the process or actor that was lost.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,11 @@ class AttemptLog:
             for envelope in event.envelopes:
                 status = STATUSES[envelope.outcome]
                 times = {"exec_ms": envelope.exec_ms, "began": int(envelope.began_ms)}
-                self._finish(envelope.seq, envelope.attempt, status, **times)
+                step = "" if envelope.failure is None else envelope.failure.step
+                self._finish(envelope.seq, envelope.attempt, status, **times, **_name_step(step))
         elif isinstance(event, Overran):
-            self._finish(event.seq, event.attempt, "timeout", exec_ms=event.exec_ms, began=int(event.began_ms))
+            times = {"exec_ms": event.exec_ms, "began": int(event.began_ms)}
+            self._finish(event.seq, event.attempt, "timeout", **times, **_name_step(event.step))
         detail = {"detail": event.detail} if isinstance(event, WorkerLost) and event.detail else {}
         for command in commands:
             if isinstance(command, Dispatch):
@@ -63,7 +65,7 @@ class AttemptLog:
             # Attempts that were not reclaimed in this step have failed with their worker.
             for seq, attempt in [key for key, (worker, _) in self._open.items() if worker == event.worker]:
                 times = {"exec_ms": event.exec_ms, "began": int(event.began_ms)}
-                self._finish(seq, attempt, "lost", reason=event.reason, **times, **detail)
+                self._finish(seq, attempt, "lost", reason=event.reason, **times, **_name_step(event.step), **detail)
 
     def close(self) -> None:
         """Write an end for every open attempt, and close the file."""
@@ -82,3 +84,8 @@ class AttemptLog:
             self._stream.emit(
                 "finished", seq=seq, item_id=item_id, attempt=attempt, worker=worker, status=status, **fields
             )
+
+
+def _name_step(step: str) -> dict[str, str]:
+    """The field with the step that an attempt ended in, if its item has steps."""
+    return {"step": step} if step else {}

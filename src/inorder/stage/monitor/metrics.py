@@ -56,7 +56,10 @@ METRICS = {
         "gauge",
         "bytes that torch has reserved on GPUs, here and in the process of the providers; null: none",
     ),
-    "head": ("gauge", "what the cursor waits for: `seq`, `item_id`, `state`, `worker`, `running_s`, `progress`"),
+    "head": (
+        "gauge",
+        "what the cursor waits for: `seq`, `item_id`, `state`, `worker`, `running_s`, `step`, `progress`",
+    ),
     "running": ("gauge", "items that workers are running, the 16 that run longest, with what they report"),
     "item_queue_ms": ("histogram", "per item, from being read from the plan to its first dispatch"),
     "item_start_ms": ("histogram", "per item, from the dispatch of its final attempt to its start in the worker"),

@@ -122,6 +122,8 @@ class OtelExporter:
             if entry.outcome == _FAIL and entry.failure is not None:
                 span.set_attribute("error.category", entry.failure.category.value)
                 span.set_attribute("error.message", entry.failure.message)
+                if entry.failure.step:
+                    span.set_attribute("error.step", entry.failure.step)
             span.end(end_time=began_ns + int(entry.exec_ms * 1e6))
 
     def _record_measures(self, entry: Entry) -> dict[str, float | str]:

@@ -37,6 +37,8 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     worker: int | None = None
     running_s: float | None = None
     """Since when its worker runs it."""
+    step: str = ""
+    """The step that it is in; empty: it has none."""
     retry_in_s: float | None = None
     """When its next attempt is due."""
     is_paused: bool = False
@@ -56,7 +58,7 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def describe(self) -> str:
         """Name the item, its state and worker, and its last progress note."""
         details = {
-            "running": f", running on worker {self.worker} for {self.running_s or 0:.0f} s",
+            "running": f", running on worker {self.worker} for {self.running_s or 0:.0f} s" + describe_step(self.step),
             "dispatched": f", given to worker {self.worker}",
             "queued": ", waiting for a worker" + (" (dispatch is paused)" if self.is_paused else ""),
             "retry-waiting": f", waiting {self.retry_in_s or 0:.0f} s for its retry",
@@ -66,24 +68,36 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.name}{details}: {describe_progress(self.progress)} ({self.progress['age_s']:.0f} s ago)"
 
 
+def describe_step(step: str) -> str:
+    """Describe in words which step an item is in; empty: it has none."""
+    return f" in step {step!r}" if step else ""
+
+
 def describe_progress(progress: dict[str, Any]) -> str:
     """Describe in words what an item has reported."""
     return ItemProgress(progress["done"], progress["total"], progress["note"]).describe()
 
 
+def describe_running(item: dict[str, Any]) -> str:
+    """Describe in words the step and the progress of an item in the gauge `running`; empty: it has reported neither."""
+    progress = "" if item["progress"] is None else describe_progress(item["progress"])
+    return ": ".join(filter(None, (item.get("step", ""), progress)))
+
+
 def report_head(head: Head, now_ms: int, activities: Sequence[WorkerActivity], find_item_id: FindItemId) -> HeadReport:
     """Describe what the commit position waits for, from the kernel's view and from what the workers are running."""
-    state, running_s, progress = head.state, None, None
+    state, running_s, progress, step = head.state, None, None, ""
     for activity in activities:
         if head.state == "dispatched" and (activity.worker, activity.seq) == (head.worker, head.seq):
             state, running_s = "running", round(activity.elapsed_s, 3)
-            progress = _to_dict(activity.progress)
+            progress, step = _to_dict(activity.progress), activity.step
     return HeadReport(
         state="planning" if head.seq is None else state,
         seq=head.seq,
         item_id="" if head.seq is None else find_item_id(head.seq),
         worker=head.worker,
         running_s=running_s,
+        step=step,
         retry_in_s=None if head.due_ms is None else max(0, head.due_ms - now_ms) / 1000,
         is_paused=head.is_paused,
         progress=progress,
@@ -100,6 +114,7 @@ def report_running(activities: Sequence[WorkerActivity], find_item_id: FindItemI
             "attempt": activity.attempt,
             "worker": activity.worker,
             "running_s": round(activity.elapsed_s, 3),
+            "step": activity.step,
             "progress": _to_dict(activity.progress),
         }
         for activity in longest
@@ -212,13 +227,13 @@ class StallWatchdog:
 
 def format_note(watchdog: StallWatchdog, gauges: dict[str, Any], now_s: float) -> str:
     """Format what the progress display says about the item that the run waits for, or about one that reports
-    progress and has been running for a while. Empty: neither."""
+    progress or a step and has been running for a while. Empty: neither."""
     head: HeadReport | None = gauges.get("head")
     if watchdog.is_stalled and head is not None:
         return f"waiting {watchdog.measure_wait_s(now_s):.0f} s for {head.describe()}"
     running = gauges.get("running", ())
-    reporting = [one for one in running if one["progress"] is not None and one["running_s"] >= SHOWN_S_MIN]
+    reporting = [one for one in running if one["running_s"] >= SHOWN_S_MIN and describe_running(one)]
     if not reporting:
         return ""
     first = min(reporting, key=lambda one: one["seq"])
-    return f"{first['item_id']}: {describe_progress(first['progress'])}"
+    return f"{first['item_id']}: {describe_running(first)}"

@@ -58,7 +58,7 @@ RUN_EVENTS = {
     ),
     "worker_joined": ("worker", "a worker asked for its first item"),
     "stalled": (
-        "seq, item_id, state, worker, running_s, retry_in_s, progress, waited_s",
+        "seq, item_id, state, worker, running_s, step, retry_in_s, progress, waited_s",
         "nothing was committed for `stall_warning_s`: what the run waits for, once per stall",
     ),
     "stall_ended": ("seq, item_id, waited_s", "something was committed again"),

@@ -119,7 +119,7 @@ class StoreSink(SqliteSink):
             raise
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
-        super()._write_entries(entries)
+        super()._write_entries([entry for entry in entries if entry.is_success])  # a store has whole results only
         removed = [entry.item.item.item_id for entry in entries if is_removed(entry, self._removes_failed)]
         self._get_rows().remove(removed)
 

@@ -55,5 +55,6 @@ def _format(line: ManifestLine, *, verbose: bool) -> list[str]:
     row = line.row
     if row is None or row.error is None:
         return [line.raw.decode("utf-8", "replace")]
-    reason = f"{row.error.category}, {pluralize(row.attempts, 'attempt')}: {to_one_line(row.error.message)}"
+    step = f"step {row.error.step}, " if row.error.step else ""
+    reason = f"{step}{row.error.category}, {pluralize(row.attempts, 'attempt')}: {to_one_line(row.error.message)}"
     return [f"{row.stage}  {row.doc_id}  {reason}", *(indent_lines(row.traceback) if verbose else ())]

@@ -15,7 +15,7 @@ from inorder.errors import require
 from inorder.report.contents import summarize_contents
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.monitor.live import read_live_state
-from inorder.stage.monitor.stall import HeadReport, describe_progress
+from inorder.stage.monitor.stall import HeadReport, describe_running
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _BAR_WIDTH = 40
@@ -155,8 +155,9 @@ def _format_live(live: dict[str, Any] | None) -> list[tuple[str, str]]:
         return []
     head = msgspec.convert(live["head"], HeadReport)
     rows = [("waiting for", f"{head.describe()}; no commit for {live['waited_s']:.0f} s")]
-    others = [item for item in live["running"] if item["progress"] is not None and item["seq"] != head.seq]
-    return rows + [("running", f"{item['item_id']}: {describe_progress(item['progress'])}") for item in others]
+    running = [item for item in live["running"] if item["seq"] != head.seq]
+    others = [(item["item_id"], describe_running(item)) for item in running]
+    return rows + [("running", f"{item_id}: {said}") for item_id, said in others if said]
 
 
 def _format_size(count: int) -> str:
