@@ -10,12 +10,13 @@ What is applied is durable and not visible. `publish` makes it so. `finish` leav
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from inorder.core.invariants import check
-from inorder.errors import IntegrityError
+from inorder.errors import IntegrityError, OperatorError
+from inorder.index.schema import read_meta
 from inorder.index.vectors.files import remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
@@ -25,7 +26,7 @@ from .connection import check_format, library_path, translate_library_errors
 from .contents import encode_path, register_texts
 from .generations import SWEPT_ITEMS, has_pending, publish, sweep
 from .rows import FileResult, decode_result
-from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, TABLES
+from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, SEARCH_COPY, TABLES
 from .vectors import compact_vectors
 from .writer import FileWriter
 
@@ -202,7 +203,7 @@ class LibrarySink(SqliteSink):
         with self._library_transaction("a source cannot be removed"):
             self._connection.execute("DELETE FROM sources WHERE name = ?", (name,))
 
-    def write_files(self, results: Iterable[FileResult]) -> None:
+    def write_files(self, results: Sequence[FileResult]) -> None:
         """Write what is known of files that are no items of the run: signatures, copies, files that are not read or are
         gone."""
         with self._library_transaction("files cannot be written"):
@@ -231,6 +232,8 @@ class LibrarySink(SqliteSink):
         [pages] = connection.execute("PRAGMA page_count").fetchone()
         if pages:
             check_format(connection, self._path)
+            if read_meta(connection, SEARCH_COPY):
+                raise OperatorError(f"{self._path} is a copy for search alone; a run cannot write to it")
         else:
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
