@@ -70,6 +70,7 @@ def has_pending(connection: sqlite3.Connection) -> bool:
 def sweep(connection: sqlite3.Connection, count: int = SWEPT_ITEMS) -> int:
     """Remove what was retired of up to `count` items. Returns how many there were. Called in a transaction."""
     epoch_query = "(SELECT epoch FROM generation)"
+    connection.execute(f"DELETE FROM pending WHERE epoch <= {epoch_query} AND NOT is_known")  # they replace nothing
     found = connection.execute(
         f"SELECT epoch, item FROM pending WHERE epoch <= {epoch_query} LIMIT ?", (count,)
     ).fetchall()

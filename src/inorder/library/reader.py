@@ -30,25 +30,27 @@ _EPOCH = "(SELECT epoch FROM generation)"
 _VISIBLE = f"since <= {_EPOCH} AND until > {_EPOCH}"
 _LATEST = f"until = {FOREVER}"
 _ITEM_COLUMNS = "items.id, item_id, items.kind, path, signature, sha256, size, reason, copy_of, parent"
-_STATE_COLUMNS = (
-    "states.id, settings.hash, input, output, duration_ms, states.extras, runs.run_id, COALESCE(category, '')"
-)
 
 
-class StepState(msgspec.Struct, array_like=True):
+class StepState(msgspec.Struct, array_like=True, gc=False):
     """What a step last did with a file."""
 
-    step: str
     settings: str
     """The hash of its settings."""
     input: bytes
     output: bytes | None
     """None: it failed."""
-    duration_ms: float = 0.0
-    extras: dict[str, Any] = {}
-    run_id: str = ""
     category: str = ""
     """Of its failure; empty: it has none."""
+
+
+class StepDetails(msgspec.Struct):
+    """What else is known of how a step made its result."""
+
+    step: str
+    duration_ms: float
+    extras: dict[str, Any]
+    run_id: str
 
 
 class KnownFile(msgspec.Struct):
@@ -174,6 +176,21 @@ class LibraryReader:
         found = self._fetch_files("item_id = ?", (item_id,))
         return found[0] if found else None
 
+    def read_details(self, item_id: str) -> list[StepDetails]:
+        """Return how long each step took for a file, what it wrote to the manifest, and in which run."""
+        with self.snapshot() as connection:
+            names = self._find_names(connection)
+            rows = connection.execute(
+                "SELECT states.id, duration_ms, extras, run_id FROM items JOIN states ON states.id BETWEEN "
+                f"items.id * {STEPS_MAX} AND items.id * {STEPS_MAX} + {STEPS_MAX - 1} JOIN runs ON runs.id = run "
+                "WHERE item_id = ? ORDER BY states.id",
+                (item_id,),
+            )
+            return [
+                StepDetails(names[key % STEPS_MAX], ms, {} if extras is None else msgspec.msgpack.decode(extras), run)
+                for key, ms, extras, run in rows
+            ]
+
     def list_files(self, prefix: str = "") -> Iterator[KnownFile]:
         """Yield the files whose ids are `prefix` or begin with it and a slash, in the order of ids; all without one."""
         last = ""
@@ -244,19 +261,22 @@ class LibraryReader:
                 f"SELECT {_ITEM_COLUMNS} FROM items WHERE removed = 0 AND {condition}", values
             ).fetchall()
             by_item = {row[0]: make_file(row) for row in rows}
-            first_of = msgspec.json.encode(list(by_item)).decode()
+            hashes = dict(connection.execute("SELECT id, hash FROM settings").fetchall())
+            listed = msgspec.json.encode(list(by_item)).decode()
             states = connection.execute(
-                f"SELECT {_STATE_COLUMNS} FROM json_each(?) CROSS JOIN states ON states.id BETWEEN value * {STEPS_MAX} "
-                f"AND value * {STEPS_MAX} + {STEPS_MAX - 1} JOIN settings ON settings.id = settings "
-                "JOIN runs ON runs.id = states.run LEFT JOIN failures ON failures.id = states.id",
-                (first_of,),
+                f"SELECT value, states.id % {STEPS_MAX}, settings, input, output FROM json_each(?) CROSS JOIN states "
+                f"ON states.id BETWEEN value * {STEPS_MAX} AND value * {STEPS_MAX} + {STEPS_MAX - 1}",
+                (listed,),
             )
-            for key, settings, input_, output, duration_ms, extras, run_id, category in states:
-                name = names[key % STEPS_MAX]
-                found = {} if extras is None else msgspec.msgpack.decode(extras)
-                by_item[key // STEPS_MAX].states[name] = StepState(
-                    name, settings, input_, output, duration_ms, found, run_id, category
-                )
+            for item, step, settings, input_, output in states:
+                by_item[item].states[names[step]] = StepState(hashes[settings], input_, output)
+            failures = connection.execute(
+                f"SELECT value, failures.id % {STEPS_MAX}, category FROM json_each(?) CROSS JOIN failures "
+                f"ON failures.id BETWEEN value * {STEPS_MAX} AND value * {STEPS_MAX} + {STEPS_MAX - 1}",
+                (listed,),
+            )
+            for item, step, category in failures:
+                by_item[item].states.setdefault(names[step], StepState("", b"", None)).category = category
         return list(by_item.values())
 
     def _find_names(self, connection: sqlite3.Connection) -> Mapping[int, str]:

@@ -148,6 +148,11 @@ def hash_content(content: bytes) -> bytes:
     return blake2b(content, digest_size=HASH_BYTES).digest()
 
 
+def hash_step(content: bytes, texts: Sequence[str] = ()) -> bytes:
+    """Return the hash of the output of a step whose chunks have these texts."""
+    return hash_content(_ENCODER.encode((content, texts)) if texts else content)
+
+
 def make_step_result(
     step: str,
     settings: str,
@@ -160,7 +165,7 @@ def make_step_result(
     extras: Mapping[str, Any] | None = None,
 ) -> StepResult:
     """Return what a step made, ready to be stored. Its output hash covers the content and the texts."""
-    output = hash_content(_ENCODER.encode((content, texts)) if texts else content)
+    output = hash_step(content, texts)
     packed, blocks = pack_content(content), pack_texts(texts)
     return StepResult(step, settings, input_hash, output, packed, blocks, summary, duration_ms, dict(extras or {}))
 

@@ -17,8 +17,6 @@ Readers of the index use the views `files`, `chunks` and `dead`, which have the 
 in `index.schema`. `symbols`, `imports`, `calls` and `callees` have rows of invisible files, too: a query joins `files`.
 """
 
-import sqlite3
-
 from inorder.index.lexical.schema import SCHEMA as LEXICAL_SCHEMA
 from inorder.index.vectors.schema import SCHEMA as VECTORS_SCHEMA
 
@@ -32,6 +30,8 @@ STEPS_MAX = 64
 TEXT_BLOCKS_MAX = 1 << 20
 """Blocks of texts of one file. A block has the key `owner * TEXT_BLOCKS_MAX + number of its first chunk`."""
 
+SEARCH_COPY = "search_copy"
+"""Name in `meta` of the mark of a copy for search alone, which no run can write to."""
 FIRST_EPOCH = 1 << 32
 FOREVER = (1 << 47) - 1
 
@@ -58,8 +58,12 @@ CREATE TABLE IF NOT EXISTS generation (
 );
 INSERT OR IGNORE INTO generation VALUES (1, {FIRST_EPOCH}, 0, 0);
 CREATE TABLE IF NOT EXISTS totals (epoch INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS pending (epoch INTEGER NOT NULL, item INTEGER NOT NULL, PRIMARY KEY (epoch, item))
-WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pending (
+    epoch INTEGER NOT NULL,
+    item INTEGER NOT NULL,
+    is_known INTEGER NOT NULL,
+    PRIMARY KEY (epoch, item)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -210,9 +214,3 @@ LATE_INDEXES = {
 }
 """Indexes in whose order the rows do not come, so that each row changes a page of its own. A run that adds most of the
 rows goes without them, and creates them when it ends."""
-
-
-def read_meta(connection: sqlite3.Connection, name: str) -> str:
-    """Return a value of the table `meta`; empty if there is none."""
-    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return str(row[0]) if row else ""

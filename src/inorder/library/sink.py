@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from inorder.core.invariants import check
-from inorder.errors import InorderError, IntegrityError
+from inorder.errors import InorderError, IntegrityError, OperatorError
+from inorder.index.schema import read_meta
 from inorder.index.vectors.files import remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
@@ -26,7 +27,7 @@ from .connection import check_format, library_path, translate_library_errors
 from .contents import encode_path, register_texts
 from .generations import SWEPT_ITEMS, has_pending, publish, sweep
 from .rows import FileResult, decode_result
-from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, TABLES
+from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, SEARCH_COPY, TABLES
 from .vectors import compact_vectors
 from .writer import FileWriter
 
@@ -283,6 +284,8 @@ class LibrarySink(SqliteSink):
         [pages] = connection.execute("PRAGMA page_count").fetchone()
         if pages:
             check_format(connection, self._path)
+            if read_meta(connection, SEARCH_COPY):
+                raise OperatorError(f"{self._path} is a copy for search alone; a run cannot write to it")
         else:
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")

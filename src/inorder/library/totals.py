@@ -69,15 +69,15 @@ class PendingTotals:
     """The differences that a transaction makes to the totals of each epoch."""
 
     def __init__(self) -> None:
-        self._content: Counter[int] = Counter()
-        self._counts: dict[int, Counter[str]] = {}
+        self._content: dict[int, int] = {}
+        self._counts: dict[int, dict[str, int]] = {}
 
     def add(self, epoch: int, content: int, counts: Mapping[str, int], times: int) -> None:
         """Add a result to those that are visible from an epoch on, or, with `times` -1, remove it."""
-        self._content[epoch] += content * times
-        known = self._counts.setdefault(epoch, Counter())
+        self._content[epoch] = self._content.get(epoch, 0) + content * times
+        known = self._counts.setdefault(epoch, {})
         for name, count in counts.items():
-            known[name] += count * times
+            known[name] = known.get(name, 0) + count * times
 
     def store(self, connection: sqlite3.Connection) -> None:
         """Write the differences, beside those of earlier transactions."""

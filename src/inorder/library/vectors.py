@@ -40,21 +40,19 @@ class VectorChanges:
     """The chunks whose vectors were visible before a publication, and the items that may have others after it."""
 
     def __init__(self, connection: sqlite3.Connection, before: int, after: int) -> None:
-        self.items: list[int] = [
-            item
-            for (item,) in connection.execute(
-                "SELECT DISTINCT item FROM pending WHERE epoch > ? AND epoch <= ? ORDER BY item", (before, after)
-            )
-        ]
+        found = connection.execute(
+            "SELECT item, MAX(is_known) FROM pending WHERE epoch > ? AND epoch <= ? GROUP BY item ORDER BY item",
+            (before, after),
+        ).fetchall()
+        self.items: list[int] = [item for item, _ in found]
         self.step = find_dense_step(connection)
-        removed: list[ChunkIds] = []
-        if self.step is not None:
-            for item in self.items:
-                for first, count in connection.execute(
-                    "SELECT first_chunk, chunks FROM searchable WHERE item = ? AND since <= ? AND until > ?",
-                    (item, before, before),
-                ):
-                    removed.append(np.arange(first, first + count, dtype=np.int64))
+        visible = "SELECT first_chunk, chunks FROM searchable WHERE item = ? AND since <= ? AND until > ?"
+        removed: list[ChunkIds] = [
+            np.arange(first, first + count, dtype=np.int64)
+            for item, is_known in found
+            if is_known and self.step is not None
+            for first, count in connection.execute(visible, (item, before, before))
+        ]
         self.removed: ChunkIds = np.sort(np.concatenate([np.zeros(0, np.int64), *removed]))
         """In ascending order."""
 
@@ -84,9 +82,9 @@ def update_vectors(connection: sqlite3.Connection, data: str, changes: VectorCha
 
 
 def compact_vectors(connection: sqlite3.Connection, data: str, files_max: int) -> None:
-    """Merge files until there are few."""
+    """Write all vectors to one file if there are many files, or one is lost."""
     files = list_matrix_files(connection, data)
-    if len(files) > files_max:
+    if len(files) > files_max or any(file.find_problem() for file in files):
         rewrite_vectors(connection, data, read_meta(connection, "vectors_provider"))
 
 

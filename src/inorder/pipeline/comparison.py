@@ -184,8 +184,6 @@ class Comparison:
             outcome.counts.add("failed")
         else:
             outcome.counts.add("unchanged")
-            doctags = row.states.get("doctags")
-            outcome.count_pages(0 if doctags is None else doctags.extras.get("pages_without_text", 0))
 
 
 def _describe(file: ListedFile, *, is_known: bool = False, has_new_content: bool = True) -> Change:
