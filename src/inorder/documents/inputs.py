@@ -10,7 +10,7 @@ from pathlib import PurePath
 from inorder.sources.fetching import Fetcher
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.contracts import StageError, WorkItem
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.store.inputs import AddressedInput, Input
 from inorder.stage.store.reading import read_content
 
 BYTES_MAX = 2**30
@@ -18,9 +18,13 @@ BYTES_MAX = 2**30
 
 
 def read_input(item: WorkItem, fetcher: Fetcher | None) -> bytes:
-    """Return the content of the document of an item. The fetcher reads it if it is remote; None: with the default
+    """Return the content of the document of an item, as `read_content_of` does."""
+    return read_content_of(item.inputs["document"], fetcher)
+
+
+def read_content_of(source: Input, fetcher: Fetcher | None = None) -> bytes:
+    """Return the content of a file, or of what has an address. The fetcher reads what is remote; None: with the default
     limits. Raises StageError if it cannot be read."""
-    source = item.inputs["document"]
     if not isinstance(source, AddressedInput):
         return read_file(source)
     _check_size(source.size)
