@@ -98,19 +98,19 @@ def read_with_s3fs(prefix: str) -> int:
 
 
 def read_with_inorder(prefix: str) -> int:
-    from inorder.sources import remote_input
-    from inorder.sources.fetching import FetchLimits
+    from inorder.sources.fetching import Fetcher, FetchLimits
     from inorder.sources.listing import RemoteListing
+    from inorder.sources.remote_input import count_group, read_group
 
-    remote_input._fetchers.clear()  # nothing is kept from an earlier round
-    remote_input.set_limits(FetchLimits())
+    fetcher = Fetcher(FetchLimits())
     sources = [each.source for each in RemoteListing(f"s3://{BUCKET}/{prefix}")]
     size = 0
     while sources:
-        count = remote_input.count_group(sources)
-        remote_input.read_group(sources[:count])
-        size += sum(len(source.read()) for source in sources[:count])
+        count = count_group(sources)
+        read_group(sources[:count], fetcher)
+        size += sum(len(source.fetch(fetcher)) for source in sources[:count])
         del sources[:count]
+    fetcher.close()
     return size
 
 

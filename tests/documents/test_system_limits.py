@@ -182,8 +182,8 @@ def test_a_file_that_grows_while_it_is_read_costs_only_itself(
     workspace.write("growing.md", "# Grows")
     read = doctags_worker.read_input
 
-    def read_and_grow(item: Any) -> bytes:
-        data = read(item)
+    def read_and_grow(item: Any, fetcher: Any) -> bytes:
+        data = read(item, fetcher)
         if item.item_id.endswith("growing.md"):
             with open(item.inputs["document"], "ab") as file:
                 file.write(b" on")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inorder.files.stats import INODES, read_stats
 from inorder.files.walk import UNREADABLE_FOLDER, FolderFiles, walk_by_folder
+from inorder.sources.fetching import FetchLimits
 from inorder.sources.visible import list_objects
 from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
@@ -99,11 +100,12 @@ def discover(roots: Roots) -> Iterator[DocumentFile]:
             yield found
 
 
-def discover_batches(roots: Roots) -> Iterator[FileBatch | DocumentFile]:
-    """The same files in the same order, and those of a folder together, if nothing is wrong with any of them."""
+def discover_batches(roots: Roots, limits: FetchLimits | None = None) -> Iterator[FileBatch | DocumentFile]:
+    """The same files in the same order, and those of a folder together, if nothing is wrong with any of them. Remote
+    sources are listed within limits."""
     for name, path in roots.paths.items():
         if is_address(path):
-            for item_id, source, problem in list_objects(roots, name, (IGNORE_FILE,)):
+            for item_id, source, problem in list_objects(roots, name, (IGNORE_FILE,), limits):
                 yield DocumentFile(item_id, source.address, source.size, problem, None, source)
         elif os.path.isdir(path):
             yield from _discover_folder(roots, path, name)

@@ -7,6 +7,8 @@ A document inside another file, or in a remote source, is an `AddressedInput` of
 import os
 from pathlib import PurePath
 
+from inorder.sources.fetching import Fetcher
+from inorder.sources.remote_input import RemoteInput
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.store.inputs import AddressedInput, Input
 from inorder.stage.store.reading import read_content
@@ -15,16 +17,19 @@ BYTES_MAX = 2**30
 """The largest document that is read."""
 
 
-def read_input(item: WorkItem) -> bytes:
-    """The content of the document of an item. Raises StageError if it cannot be read."""
-    return read_content_of(item.inputs["document"])
+def read_input(item: WorkItem, fetcher: Fetcher | None) -> bytes:
+    """Return the content of the document of an item, as `read_content_of` does."""
+    return read_content_of(item.inputs["document"], fetcher)
 
 
-def read_content_of(source: Input) -> bytes:
-    """Return the content of a file, or of what has an address. Raises StageError if it cannot be read."""
+def read_content_of(source: Input, fetcher: Fetcher | None = None) -> bytes:
+    """Return the content of a file, or of what has an address. The fetcher reads what is remote; None: with the default
+    limits. Raises StageError if it cannot be read."""
     if not isinstance(source, AddressedInput):
         return read_file(source)
     _check_size(source.size)
+    if isinstance(source, RemoteInput) and source.content is None and fetcher is not None:
+        return source.fetch(fetcher)
     return read_content(source)
 
 

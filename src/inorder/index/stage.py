@@ -34,7 +34,7 @@ from inorder.documents.layout import (
 )
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_settings, hash_strings
-from inorder.sources.remote_input import RemoteInput, count_group, read_group
+from inorder.sources.remote_input import RemoteInput, count_group, get_fetcher, read_group
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import LastRun, PlanEdits, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.file_stat import FileStat
@@ -333,7 +333,7 @@ def _count_remote(items: Sequence[WorkItem]) -> int:
 
 def _fetch_remote(items: Sequence[WorkItem], context: StageContext) -> None:
     """Fetch the source code of these items at once."""
-    read_group([_find_remote(item) for item in items])
+    read_group([_find_remote(item) for item in items], get_fetcher())
 
 
 def _find_remote(item: WorkItem) -> RemoteInput | None:

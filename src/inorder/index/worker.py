@@ -10,7 +10,7 @@ from inorder.documents.chunk.storage import read_chunks
 from inorder.engines.attempt import get_attempt
 from inorder.host.memory import pause_collector
 from inorder.runtime.identity import hash_strings
-from inorder.sources.remote_input import RemoteInput
+from inorder.sources.remote_input import RemoteInput, get_fetcher
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 from inorder.stage.freshness import get_sha256
@@ -63,7 +63,9 @@ def _find_reason_to_skip(item: WorkItem) -> str:
     from inorder.code.generated import reason_to_skip
 
     source = item.inputs["source"]
-    return reason_to_skip(item.meta["path"], source.read_head(HEAD_BYTES)) if isinstance(source, RemoteInput) else ""
+    if not isinstance(source, RemoteInput):
+        return ""
+    return reason_to_skip(item.meta["path"], source.fetch_head(get_fetcher(), HEAD_BYTES))
 
 
 def _make_document_rows(item: WorkItem) -> FileRows:

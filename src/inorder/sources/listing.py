@@ -8,6 +8,7 @@ would look deleted.
 import hashlib
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -17,9 +18,9 @@ from inorder.files.listing import share_remote
 from inorder.stage.contracts import StageError
 
 from .address import parse_address
-from .fetching import HASHED, Fetcher
+from .fetching import HASHED, Fetcher, FetchLimits
 from .problems import RemoteProblem
-from .remote_input import RemoteInput, get_fetcher
+from .remote_input import RemoteInput
 from .stores import ObjectInfo, Store, open_store
 
 _BATCH = 1000
@@ -42,17 +43,18 @@ class RemoteObject(NamedTuple):
 class RemoteListing:
     """All objects of a remote source. Can be iterated repeatedly."""
 
-    def __init__(self, text: str) -> None:
-        """List a source. Raises OperatorError if it does not exist, is empty, or refuses access, and
+    def __init__(self, text: str, limits: FetchLimits | None = None) -> None:
+        """List a source, within limits. Raises OperatorError if it does not exist, is empty, or refuses access, and
         InfrastructureError if the listing fails."""
         self._address = parse_address(text)
+        self._limits = limits or FetchLimits()
         self._database = sqlite3.connect("", check_same_thread=False)
         self._database.execute(
             "CREATE TABLE objects (key BLOB PRIMARY KEY, size INTEGER, fingerprint TEXT, problem TEXT) WITHOUT ROWID"
         )
-        fetcher = get_fetcher()
         try:
-            self.count = self._fill(fetcher, text)
+            with closing(Fetcher(self._limits)) as fetcher:
+                self.count = self._fill(fetcher, text)
         except RemoteProblem as problem:
             raise problem.to_listing_error() from None
         if not self.count:
@@ -75,7 +77,8 @@ class RemoteListing:
         [row] = self._select("WHERE key = ?", key.encode("utf-8", "surrogateescape"))
         source = self._make_object(row).source
         try:
-            return source.read().decode("utf-8", "surrogateescape")
+            with closing(Fetcher(self._limits)) as fetcher:
+                return source.fetch(fetcher).decode("utf-8", "surrogateescape")
         except StageError as error:
             raise InfrastructureError(f"cannot read {error.message}") from None
 
@@ -135,9 +138,9 @@ class RemoteListing:
         return key.encode("utf-8", "surrogateescape")
 
 
-def open_listing(text: str) -> RemoteListing:
+def open_listing(text: str, limits: FetchLimits | None = None) -> RemoteListing:
     """The listing of a source: while listings are shared, the one that was taken first."""
-    return share_remote(text, partial(RemoteListing, text))
+    return share_remote(text, partial(RemoteListing, text, limits))
 
 
 def identify_listing(text: str) -> str:

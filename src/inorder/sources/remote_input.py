@@ -1,4 +1,5 @@
-"""An object of a remote source as the input of an item, and the fetcher of this process that reads it."""
+"""An object of a remote source as the input of an item. A fetcher reads it: that of the caller, with its limits, or one
+with the default limits, which the stages of this process share."""
 
 import os
 import threading
@@ -29,14 +30,17 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
     """Identifies the version."""
 
     def read(self) -> bytes:
+        """Read the content with the default limits. Raises as `fetch` does."""
+        return self.fetch(get_fetcher())
+
+    def fetch(self, fetcher: Fetcher) -> bytes:
         """Read the content. Raises StageError if it cannot be read, or is no longer what was listed."""
         try:
-            return self._read()
+            return self._fetch(fetcher)
         except RemoteProblem as problem:
             raise problem.to_stage_error() from None
 
-    def _read(self) -> bytes:
-        fetcher = get_fetcher()
+    def _fetch(self, fetcher: Fetcher) -> bytes:
         try:
             return fetcher.read(*self._locate(fetcher))
         except RemoteProblem as problem:
@@ -45,9 +49,8 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
         forget_stores()  # the archive that this process has open may be an older one
         return fetcher.read(*self._locate(fetcher))
 
-    def read_head(self, count: int) -> bytes:
-        """Read the first bytes of the content."""
-        fetcher = get_fetcher()
+    def fetch_head(self, fetcher: Fetcher, count: int) -> bytes:
+        """Read the first bytes of the content. Raises as `fetch` does."""
         try:
             return fetcher.read_head(*self._locate(fetcher), count)
         except RemoteProblem as problem:
@@ -64,24 +67,12 @@ _fetchers: dict[int, Fetcher] = {}
 
 
 def get_fetcher() -> Fetcher:
-    """The fetcher of this process, with the limits that were set, or the default ones."""
+    """Return the fetcher of this process with the default limits."""
     with _lock:
         if os.getpid() not in _fetchers:
             _fetchers.clear()
             _fetchers[os.getpid()] = Fetcher(FetchLimits())
         return _fetchers[os.getpid()]
-
-
-def set_limits(limits: FetchLimits) -> None:
-    """Set the limits of this process."""
-    with _lock:
-        known = _fetchers.get(os.getpid())
-        if known is not None and known.limits == limits:
-            return
-        _fetchers.clear()
-        _fetchers[os.getpid()] = Fetcher(limits)
-    if known is not None:
-        known.close()
 
 
 def count_group(inputs: Sequence[RemoteInput | None]) -> int:
@@ -96,7 +87,6 @@ def count_group(inputs: Sequence[RemoteInput | None]) -> int:
     return min(len(inputs), GROUP_ITEMS)
 
 
-def read_group(inputs: Iterable[RemoteInput | None]) -> None:
-    """Read these inputs at once, and keep them until they are read one by one."""
-    fetcher = get_fetcher()
+def read_group(inputs: Iterable[RemoteInput | None], fetcher: Fetcher) -> None:
+    """Read these inputs at once. The fetcher keeps them until they are read one by one."""
     fetcher.read_ahead([each._locate(fetcher) for each in inputs if each is not None])

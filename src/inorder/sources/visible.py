@@ -11,6 +11,7 @@ from typing import NamedTuple
 from inorder.files.walk import IgnoreRules, is_ignored, parse_rules
 from inorder.stage.sources import Roots, quote_id, quote_key
 
+from .fetching import FetchLimits
 from .listing import RemoteListing, RemoteObject, open_listing
 from .remote_input import RemoteInput
 
@@ -24,12 +25,14 @@ class ListedObject(NamedTuple):
     """Why it cannot be read; empty if no reason is known."""
 
 
-def list_objects(roots: Roots, name: str, ignore_files: Sequence[str]) -> Iterator[ListedObject]:
-    """The visible objects of the remote root with this name. Raises OperatorError or InfrastructureError if it cannot
-    be listed."""
+def list_objects(
+    roots: Roots, name: str, ignore_files: Sequence[str], limits: FetchLimits | None = None
+) -> Iterator[ListedObject]:
+    """Yield the visible objects of the remote root with this name. It is listed within limits. Raises OperatorError or
+    InfrastructureError if it cannot be listed."""
     address = roots.paths[name]
     if address not in roots.listings:
-        roots.listings[address] = open_listing(address)
+        roots.listings[address] = open_listing(address, limits)
     root_id = quote_id(name)
     for key, source, problem in list_visible(roots.listings[address], ignore_files):
         yield ListedObject(f"{root_id}/{quote_key(key)}" if key else root_id, source, problem)

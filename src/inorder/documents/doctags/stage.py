@@ -29,12 +29,10 @@ from inorder.documents.other_sources import OtherSources
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import READERS
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
-from inorder.engines.base import count_cpus
 from inorder.files.heads import read_head
 from inorder.runtime.identity import hash_settings, hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
-from inorder.sources.remote_input import RemoteInput, set_limits
-from inorder.stage.context import StageContext
+from inorder.sources.remote_input import RemoteInput
 from inorder.stage.contracts import (
     Barrier,
     Configurable,
@@ -49,15 +47,15 @@ from inorder.stage.contracts import (
     WorkItem,
 )
 from inorder.stage.options import StageOptions
-from inorder.stage.sources import Roots, is_address
+from inorder.stage.sources import Roots
 from inorder.stage.store.ahead import announce_work
 from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import AddressedInput
 from inorder.stage.unchanged.receipt import hash_listing, read_listing
 from inorder.version import __version__
 
-from .kinds import count_remote, fetch_remote
 from .listing import FileListing, ListingComparison, hash_batch, list_dropped_ids
+from .remote import FetcherHooks, count_remote, fetch_remote
 from .storage import (
     SURVEY_NAME,
     document_outputs,
@@ -84,6 +82,11 @@ class DoctagsSettings(ConvertSettings, frozen=True, kw_only=True):
     """Requests per second to remote sources, of all worker processes together; None: no limit."""
 
     @property
+    def fetch_limits(self) -> FetchLimits:
+        """The limits of requests to remote sources."""
+        return FetchLimits(concurrency=self.fetch_concurrency, rate_per_s=self.fetch_rate)
+
+    @property
     def password_path(self) -> str:
         """The absolute path of the password file, or `none`."""
         return self.password_file if self.password_file == NO_PASSWORDS else os.path.abspath(self.password_file)
@@ -93,7 +96,7 @@ def make(settings: DoctagsSettings) -> Stage:
     """The stage with these settings. Raises `OperatorError` if a package that they need is missing."""
     require_readers(settings)
     read_passwords(settings.password_file)
-    copies = CopyLog()
+    copies, fetching = CopyLog(), FetcherHooks(settings.fetch_limits)
     return Stage(
         name=NAME,
         plan=partial(plan, settings, copies=copies),
@@ -101,8 +104,9 @@ def make(settings: DoctagsSettings) -> Stage:
         finish=partial(_finish, settings.layout, copies),
         imports=IMPORTS,
         remote=StageHooks(
-            worker_setup=partial(_set_fetch_limits, settings),
-            before_stage=partial(_set_fetch_limits, settings),
+            worker_setup=fetching.open,
+            before_stage=fetching.open,
+            after_stage=fetching.close,
             group_size=count_remote,
             before_group=fetch_remote,
         ),
@@ -119,13 +123,6 @@ def make(settings: DoctagsSettings) -> Stage:
 stage = Configurable(settings=DoctagsSettings, make=make)
 
 
-def _set_fetch_limits(settings: DoctagsSettings, context: StageContext) -> None:
-    """Set the limits of a worker process, which gets its share of the rate."""
-    workers = context.options.workers or count_cpus()
-    rate = None if settings.fetch_rate is None else settings.fetch_rate / workers
-    set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=rate))
-
-
 def _finish(layout: LayoutChoice, copies: CopyLog, data: Path) -> None:
     remove_other_layout(NAME, layout, data)
     copies.write(data)
@@ -135,8 +132,6 @@ def plan(
     settings: DoctagsSettings, sources: Sequence[str | Path], data: Path, *, copies: CopyLog | None = None
 ) -> StagePlan:
     """The documents below the sources. Only the first bytes of each file are read here, and nothing of objects."""
-    if any(map(is_address, sources)):
-        set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=settings.fetch_rate))
     items = _DocumentItems(settings, sources, os.path.abspath(data), copies or CopyLog())
     is_stored = items.layout == "store"
     count, derived = items.survey()
@@ -168,7 +163,8 @@ class _DocumentItems:
 
     def list_files(self) -> Iterator[FileBatch | DocumentFile]:
         """Every file below the sources, except those in DATA, which may lie below them; and files that were copies."""
-        found = (each for each in discover_batches(self._roots) if not each.path.startswith(f"{self._data}/"))
+        listed = discover_batches(self._roots, self._settings.fetch_limits)
+        found = (each for each in listed if not each.path.startswith(f"{self._data}/"))
         return self._archives.expand(self._others.add_copies(found))
 
     def survey(self) -> tuple[int, Derivation]:

@@ -21,7 +21,7 @@ from inorder.errors import ReadError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
-from .kinds import settle_item
+from .remote import find_fetcher, settle_item
 from .storage import read_part, read_survey
 
 IMPORTS = (
@@ -38,7 +38,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
     """Process one item. A document that cannot be read raises `StageError` with category `input`."""
     known = predict_outcome(item)
     if known is None and item.meta["task"] == "document":
-        item = settle_item(item, _get_settings(item))
+        item = settle_item(item, _get_settings(item), context)
         known = predict_outcome(item)
     if isinstance(known, StageError):
         raise known
@@ -80,8 +80,12 @@ def _get_resources(item: WorkItem, context: StageContext) -> Resources:
     return resources
 
 
+def _read(item: WorkItem, context: StageContext) -> bytes:
+    return read_input(item, find_fetcher(context))
+
+
 def _convert(item: WorkItem, context: StageContext) -> Any:
-    content, resources = read_input(item), _get_resources(item, context)
+    content, resources = _read(item, context), _get_resources(item, context)
     on_page = partial(_report_page, context)
     converted = convert(content, item.item_id, item.meta["kind"], _get_settings(item), resources, on_page)
     context.measure(pages=converted.extras["pages"])
@@ -89,7 +93,7 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
 
 
 def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    surveyed = survey(read_input(item), _get_settings(item), _get_resources(item, context))
+    surveyed = survey(_read(item, context), _get_settings(item), _get_resources(item, context))
     context.write_output("survey", encode_part(surveyed))
     return {"pages": surveyed.pages}
 
@@ -101,7 +105,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
     pages, resources = PageRange.parse(range_name), _get_resources(item, context)
     on_page = partial(_report_page, context)
-    part = convert_part(read_input(item), doc_id, surveyed, pages, _get_settings(item), resources, on_page)
+    part = convert_part(_read(item, context), doc_id, surveyed, pages, _get_settings(item), resources, on_page)
     context.write_output("part", encode_part(part))
     context.measure(pages=len(part.pages))
     return {"pages": len(part.pages), "blocks": len(part.blocks)}
@@ -121,7 +125,7 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
             raise StageError(reason, category="input")
         parts.append(part)
-    return _write_outputs(context, merge(read_input(item), item.item_id, parts, _get_settings(item)))
+    return _write_outputs(context, merge(_read(item, context), item.item_id, parts, _get_settings(item)))
 
 
 def _write_outputs(context: StageContext, converted: Converted) -> dict[str, Any]:
