@@ -258,7 +258,7 @@ class LibrarySink(SqliteSink):
         gone."""
         with self._library_transaction("files cannot be written"):
             self._write_settings()
-            self._get_writer().write(results)
+            self._get_writer().write(list(results))
         self._bound_log()
 
     # ---- Database
