@@ -27,7 +27,7 @@ from inorder.stage.options import StageOptions
 
 FILE = "inorder.toml"
 _TABLES = ("default", "profile", "stage")
-_OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY")
+_OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY", "INORDER_ONE_RUN")
 
 
 class Value(NamedTuple):
