@@ -119,3 +119,10 @@ def test_text_without_a_grammar_is_cut_after_empty_lines() -> None:
     paragraph = "word\n" * 24 + "\n"
     found = chunks("a.kt", paragraph * 4)
     assert [(chunk.kind, chunk.start_line, chunk.end_line) for chunk in found] == [("lines", 1, 50), ("lines", 51, 100)]
+
+
+def test_only_the_first_part_of_a_long_definition_has_its_documentation() -> None:
+    data = b'def f():\n    """Light the lamp."""\n' + b"    g()\n" * 300
+    docs = [chunk.doc for chunk in parse("a.py", data).chunks]
+    assert len(docs) > 2
+    assert docs == ["Light the lamp.", *[""] * (len(docs) - 1)]

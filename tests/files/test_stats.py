@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.documents.discovery import FileBatch, discover_batches
-from inorder.files.stats import INODES, read_stats, read_stats_in_python
+from inorder.files.stats import INODES, read_stats
 from inorder.stage.file_stat import RACY_NS, FileStat
 from inorder.stage.sources import Roots
 
-READERS = pytest.mark.parametrize("read", [read_stats, read_stats_in_python])
 pytestmark = pytest.mark.req("STL-1")
 
 
@@ -26,11 +25,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@READERS
-def test_the_stat_of_each_file_is_that_of_the_system(folder: Path, read: type[object]) -> None:
+def test_the_stat_of_each_file_is_that_of_the_system(folder: Path) -> None:
     names = sorted(os.listdir(folder))
     read_ns = 10**18
-    batch = FileBatch("docs/", f"{folder}/", names, read(f"{folder}/", names), read_ns)  # type: ignore[call-arg, arg-type]
+    stats = read_stats(f"{folder}/", names)
+    assert stats is not None
+    batch = FileBatch("docs/", f"{folder}/", names, stats, read_ns)
     found = [(file.path, file.size, file.stat) for file in batch]
     infos = [os.stat(folder / name) for name in names]
     assert found == [
@@ -40,34 +40,13 @@ def test_the_stat_of_each_file_is_that_of_the_system(folder: Path, read: type[ob
     assert [*batch.sizes] == [info.st_size for info in infos]
 
 
-@READERS
-def test_there_are_none_if_one_is_not_a_regular_file_or_gone(folder: Path, read: type[object]) -> None:
+def test_there_are_none_if_one_is_not_a_regular_file_or_gone(folder: Path) -> None:
     (folder / "link.md").symlink_to(folder / "a.md")
     (folder / "folder.md").mkdir()
     os.mkfifo(folder / "pipe.md")
     for name in ("link.md", "folder.md", "pipe.md", "gone.md"):
-        assert read(f"{folder}/", ["a.md", name]) is None  # type: ignore[call-arg]
-    assert read(f"{folder}/gone/", ["a.md"]) is None  # type: ignore[call-arg]
-
-
-def test_both_read_the_same(folder: Path) -> None:
-    names = sorted(os.listdir(folder))
-    assert read_stats(f"{folder}/", names) == read_stats_in_python(f"{folder}/", names)
-
-
-@pytest.mark.parametrize("arguments", [(), ("folder/",), (None, []), ("folder/", ()), ("zero\0/", [])])
-def test_what_is_not_a_folder_and_a_list_of_names_is_refused(arguments: tuple[object, ...]) -> None:
-    if read_stats is read_stats_in_python:
-        pytest.skip("inorder was built without a C compiler")
-    with pytest.raises((TypeError, ValueError)):
-        read_stats(*arguments)  # type: ignore[call-arg, arg-type]
-
-
-def test_a_name_that_is_no_string_is_refused(folder: Path) -> None:
-    if read_stats is read_stats_in_python:
-        pytest.skip("inorder was built without a C compiler")
-    with pytest.raises(TypeError):
-        read_stats(f"{folder}/", ["a.md", None])  # type: ignore[list-item]
+        assert read_stats(f"{folder}/", ["a.md", name]) is None
+    assert read_stats(f"{folder}/gone/", ["a.md"]) is None
 
 
 @given(st.integers(0, INODES - 1))

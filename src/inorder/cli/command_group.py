@@ -21,14 +21,7 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-_COMPILED = (
-    "inorder.code._calls",
-    "inorder.code._definitions",
-    "inorder.code._matches",
-    "inorder.code._pieces",
-    "inorder.files._stats",
-    "inorder.index.lexical._counter",
-)
+_COMPILED = "inorder.index.lexical._counter"
 _UsageError: Any = typer.BadParameter.__base__
 """The exception for a mistake on the command line. Typer does not export it."""
 
@@ -157,7 +150,7 @@ def _can_import(module: str) -> bool:
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        note = "" if all(map(_can_import, _COMPILED)) else " (without its compiled modules: indexing is slower)"
+        note = "" if _can_import(_COMPILED) else " (without its compiled module: indexing is slower)"
         typer.echo(f"inorder {__version__}{note}")
         raise typer.Exit
 

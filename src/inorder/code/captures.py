@@ -19,8 +19,7 @@ A query may use these captures:
 from typing import TYPE_CHECKING, NamedTuple
 
 from .grammars import Grammar
-from .matches import Match, Nodes, Numbers, Role, sort_matches
-from .python_matches import Span
+from .matches import Match, Nodes, Role, Span, sort_matches
 from .source import Source
 
 if TYPE_CHECKING:
@@ -31,12 +30,12 @@ _ROLES = ("callee", "comment", "attached", "import", "doc")
 
 
 class Captures(NamedTuple):
-    """The captures of a file by kind, each in the order of the file. Numbers are the start and the end of each."""
+    """The captures of a file by kind, each in the order of the file."""
 
-    calls: Numbers
-    comments: Numbers
-    attached: Numbers
-    docs: Numbers
+    calls: list[Span]
+    comments: list[Span]
+    attached: list[Span]
+    docs: list[Span]
     imports: list[tuple[int, str, list[str]]]
     """Start of the statement, module, and imported names."""
     definitions: list[Match]
@@ -45,12 +44,12 @@ class Captures(NamedTuple):
 
 def collect_captures(matches: list[Match], grammar: Grammar, source: Source) -> Captures:
     """Sort the matches of a query by kind."""
-    calls, comments, attached, docs, found, definitions = sort_matches(matches, grammar.roles, _find_role)
+    found = sort_matches(matches, grammar.roles, _find_role)
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
-    for _, nodes in found:
+    for _, nodes in found.imports:
         _add_import(nodes, source, imports)
     statements = [(start, module, list(names)) for (start, _), (module, names) in sorted(imports.items())]
-    return Captures(calls, comments, attached, docs, statements, definitions)
+    return Captures(found.calls, found.comments, found.attached, found.docs, statements, found.definitions)
 
 
 def _find_role(nodes: Nodes) -> Role:

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from .python_matches import Role
+from .matches import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,13 +1,48 @@
-"""Read the matches of a query on the tree of a file: what is done for every match and every line.
+"""Sort the matches of a query on the tree of a file by what they have captured."""
 
-The functions are compiled (`_matches.c`). Where inorder was built without a C compiler, `python_matches` has the same.
-"""
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
-from .python_matches import Match, Nodes, Numbers, Role
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
-try:
-    from ._matches import find_line, find_line_starts, sort_matches
-except ImportError:
-    from .python_matches import find_line, find_line_starts, sort_matches
+Nodes = dict[str, list["Node"]]
+"""The nodes of a match by the name of the capture."""
+Match = tuple[int, Nodes]
+"""The number of a pattern, and what it has captured."""
+Role = tuple[str, str, bool]
+"""The main capture of a pattern, the kind of its definitions, and whether they have chunks."""
+Span = tuple[int, int]
+"""Start and end byte."""
 
-__all__ = ("Match", "Nodes", "Numbers", "Role", "find_line", "find_line_starts", "sort_matches")
+
+class SortedMatches(NamedTuple):
+    """The matches of a file. Spans are in the order of the file, matches in the order in which they were found."""
+
+    calls: list[Span]
+    comments: list[Span]
+    attached: list[Span]
+    docs: list[Span]
+    imports: list[Match]
+    definitions: list[Match]
+
+
+def sort_matches(matches: list[Match], roles: dict[int, Role], find_role: Callable[[Nodes], Role]) -> SortedMatches:
+    """Sort the matches of a file by the role of their pattern. Of two places with one start, that of the last match
+    counts. `roles` has the role of each pattern that is known, and gets those that `find_role` finds."""
+    spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}, "doc": {}}
+    imports: list[Match] = []
+    definitions: list[Match] = []
+    for match in matches:
+        pattern, nodes = match
+        role = roles.get(pattern)
+        if role is None:
+            role = roles[pattern] = find_role(nodes)
+        ends = spans.get(role[0])
+        if ends is None:
+            (imports if role[0] == "import" else definitions).append(match)
+        else:
+            node = nodes[role[0]][0]
+            ends[node.start_byte] = node.end_byte
+    calls, comments, attached, docs = (sorted(ends.items()) for ends in spans.values())
+    return SortedMatches(calls, comments, attached, docs, imports, definitions)

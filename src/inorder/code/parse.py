@@ -10,16 +10,14 @@ may die, and can call `parse_lines` instead.
 
 import re
 
-from .calls import find_calls
+from .calls import NO_CALLS, find_calls
 from .captures import collect_captures
 from .definitions import build_symbols, find_definitions
 from .generated import LINE_BYTES_MAX
 from .grammars import Grammar, load_grammar
 from .languages import language_of
 from .model import CodeChunk, Import, ParsedFile
-from .pieces import group_lines
-from .python_calls import NO_CALLS
-from .python_pieces import LineGroup
+from .pieces import LineGroup, group_lines
 from .source import Source
 
 PARSED_BYTES_MAX = 2_000_000

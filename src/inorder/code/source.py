@@ -5,11 +5,11 @@ order mark is not part of the text, but counts in offsets.
 """
 
 import codecs
+from bisect import bisect_right
+from itertools import accumulate
 
 from inorder.errors import ReadError
 from inorder.files.encoding import decode
-
-from .matches import find_line, find_line_starts
 
 
 class Source:
@@ -21,7 +21,7 @@ class Source:
         is_plain = file.isascii() and b"\0" not in file
         self.data, self.encoding, self.note = (file, "utf-8", "") if is_plain else _read(file)
         self.text_start = len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
-        self.starts = find_line_starts(self.data)
+        self.starts = list(accumulate(map(len, self.data.splitlines(True)), initial=0))
         """The start of every line, and the end of the last one."""
         self.line_count = len(self.starts) - 1
         self.ascii_text = self.data.decode("ascii") if is_plain or self.data.isascii() else None
@@ -29,7 +29,7 @@ class Source:
 
     def line_of(self, byte: int) -> int:
         """The line that contains this byte; the last line for an offset past the end."""
-        return find_line(self.starts, byte)
+        return bisect_right(self.starts, byte, 0, self.line_count)
 
     def text(self, start: int, end: int) -> str:
         """The text between two byte offsets."""

@@ -1,8 +1,4 @@
-"""Read the stats of files of one folder together.
-
-This is compiled (`_stats.c`): a run over many files that have not changed does little else. Where inorder was built
-without a C compiler, the function in Python does the same.
-"""
+"""Read the stats of files of one folder together."""
 
 import os
 import stat
@@ -17,7 +13,7 @@ if TYPE_CHECKING:
 INODES = 2**64
 
 
-def read_stats_in_python(folder: str, names: list[str]) -> "Stats | None":
+def read_stats(folder: str, names: list[str]) -> "Stats | None":
     """The stats of these files of a folder, whose path ends with a slash; None: one of them is not a regular file, or
     cannot be read. Links are not followed."""
     found = array("q")
@@ -31,9 +27,3 @@ def read_stats_in_python(folder: str, names: list[str]) -> "Stats | None":
         inode = info.st_ino if info.st_ino < INODES // 2 else info.st_ino - INODES
         found.extend((info.st_size, info.st_mtime_ns, info.st_ctime_ns, inode))
     return found
-
-
-try:
-    from ._stats import read_stats as read_stats
-except ImportError:
-    read_stats = read_stats_in_python

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from inorder.code.calls import Site, encode_sites
 from inorder.code.model import CallSite
-from inorder.code.python_calls import Site, encode_sites
 from inorder.errors import OperatorError
 
 from .lexical.schema import DamagedIndexError

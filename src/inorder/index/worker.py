@@ -4,8 +4,8 @@ import hashlib
 from functools import partial
 from typing import Any
 
+from inorder.code.calls import NO_CALLS
 from inorder.code.model import FileCalls
-from inorder.code.python_calls import NO_CALLS
 from inorder.documents.chunk.storage import read_chunks
 from inorder.engines.attempt import get_attempt
 from inorder.host.memory import pause_collector

@@ -9,7 +9,7 @@ The Python modules are the reference. A test compares both on the same texts. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../../code/_names.h"
+#include "_names.h"
 #include "_ranks.h"
 
 #define TERM_BYTES_MAX 64

@@ -1,3 +1,0 @@
-from array import array
-
-def read_stats(folder: str, names: list[str], /) -> array[int] | None: ...
