@@ -11,7 +11,7 @@ from inorder.index.drafts.publishing import published_path
 
 from .results import ListedResult
 
-TERM_BYTES = 8
+TERM_BYTES = 2
 """About the size of a word of a chunk in a shard: words that repeat take nothing."""
 
 
