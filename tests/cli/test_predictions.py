@@ -132,7 +132,6 @@ OPTIONS = [
     ("--tokens-max", "40"),
     ("--dense", "hash:64"),
     ("--dense", "none"),
-    ("--no-lexical",),
     ("--force",),
     ("--no-resume",),
     ("--no-fingerprinting",),
@@ -175,7 +174,7 @@ def test_an_edit_is_followed_through_all_stages(docs: CommandLine) -> None:
     edit(docs.folder / "docs")
     predicted = predict(docs, "docs")
     assert predicted["doctags", "docs/a.md"] == predicted["chunk", "docs/a.md"] == "process"
-    for item in [("embed", "dense/docs/a.md"), ("embed", "lexical/docs/a.md"), ("embed", "__corpus__")]:
+    for item in [("embed", "dense/docs/a.md"), ("embed", "__corpus__")]:
         assert predicted[item] == "depends"
     assert predicted["index", "docs/a.md"] == "depends"
     others = {key: verdict for key, verdict in predicted.items() if "a.md" not in key[1] and "__" not in key[1]}

@@ -185,6 +185,7 @@ def test_inspect_and_manifest_count_what_is_stored(done: CommandLine) -> None:
         "vectors": stages["chunk"]["contents"]["chunks"],
         "dimensions": 8,
         "provider": "hash/1:8",
+        "norms": {"min": 1.0, "avg": 1.0, "max": 1.0, "p95": 1.0, "p99": 1.0, "outliers": 0},
     }
     rows = done.run("manifest", "--stage", "chunk", "--jsonl").out
     assert '"output_paths":["chunk/docs/one.md"]' in rows

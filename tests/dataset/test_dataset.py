@@ -84,7 +84,7 @@ def test_columns_of_vectors_hold_the_numbers(data: inorder.Dataset) -> None:
     assert np.array_equal(np.stack(batch["vector"].to_numpy(zero_copy_only=False)), expected)
     assert batch.schema.metadata[b"inorder.dimensions"] == b"16"
     [batch] = data.vectors("lexical").batches()
-    terms = [dict(zip(row["terms"], row["counts"], strict=True)) for row in batch.to_pylist()]
+    terms = [dict(zip(row["terms"], row["weights"], strict=True)) for row in batch.to_pylist()]
     assert terms == [row.terms for row in data.vectors("lexical")]
 
 

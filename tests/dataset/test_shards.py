@@ -7,26 +7,25 @@ from itertools import pairwise
 import pytest
 
 from inorder.dataset.export.shards import Shard, plan_shards
-from inorder.documents.layout import Result
-from inorder.stage.store.rows import StoredItem
+from inorder.dataset.results import ListedResult
 
 pytestmark = pytest.mark.req("DAT-2")
 TARGET = 50_000
 
 
-def make_result(doc_id: str, version: str = "") -> Result:
+def make_result(doc_id: str, version: str = "") -> ListedResult:
     """A stored document; its size follows from its id, from 100 to 5,100 bytes."""
     digest = hashlib.sha256(f"{doc_id}{version}".encode())
     size = 100 + int.from_bytes(digest.digest()[:4], "big") % 5000
-    return Result(doc_id, doc_id, size, StoredItem(doc_id, "chunks", "", "", "", "{}", size, digest.hexdigest()))
+    return ListedResult(doc_id, size, digest.hexdigest())
 
 
-def plan(results: Iterable[Result], share: float = 1.0) -> list[Shard]:
+def plan(results: Iterable[ListedResult], share: float = 1.0) -> list[Shard]:
     ordered = sorted(results, key=lambda result: result.doc_id)
     return list(plan_shards(ordered, "", version="1", target_bytes=TARGET, share=share))
 
 
-def make_corpus() -> dict[str, Result]:
+def make_corpus() -> dict[str, ListedResult]:
     return {name: make_result(name) for name in (f"docs/{number:05}" for number in range(2000))}
 
 

@@ -63,7 +63,7 @@ def test_later_stages_cost_what_earlier_ones_have_counted(runs: StageRuns) -> No
     assert chunks["docs/long.txt"] > 50
     found = costs(embed.make(embed.EmbedSettings()), runs)
     assert found.pop("__corpus__") == 1
-    assert found == {f"{family}/{name}": count for name, count in chunks.items() for family in ("dense", "lexical")}
+    assert found == {f"dense/{name}": count for name, count in chunks.items()}
     runs.write("code/a.py", "x = 1\n" * 1000)
     assert costs(index, runs, "code") == chunks | {"code/a.py": 4.0}
 

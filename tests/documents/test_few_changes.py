@@ -1,5 +1,6 @@
 """Few of many documents have changed: only these are opened and checked, and the results are those of a fresh run."""
 
+import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -17,7 +18,8 @@ from inorder.stage import file_stat
 from inorder.stage.contracts import WorkItem
 from inorder.stage.manifest.reader import find_last_run
 from inorder.stage.plan_reader import TaskMaker
-from inorder.stage.store.database import StoreReader, open_store
+from inorder.stage.store.codec import RAW
+from inorder.stage.store.database import StoreReader, close_readers, open_store, store_path
 from inorder.stage.unchanged import spliced_manifest
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
@@ -37,7 +39,7 @@ class Changes(StageRuns):
         self.opened: list[str] = []
         self.checked: list[str] = []
         self.counted: list[str] = []
-        """Once for each time that the terms of all documents were counted."""
+        """Once for each time that the vectors of all documents were counted."""
         read_head, make, count_corpus = doctags.read_head, TaskMaker.make, embed_worker.count_corpus
 
         def read(path: str, count: int) -> bytes:
@@ -163,7 +165,7 @@ def test_only_what_has_changed_is_done_and_all_is_as_after_a_fresh_run(
     assert runs.opened == names
     ids = [f"docs/{name}" for name in names]
     is_written = change is not touch_one
-    embedded = [f"{family}/{each}" for each in ids for family in ("dense", "lexical")]
+    embedded = [f"dense/{each}" for each in ids]
     removed = [each for each in runs.rows("index") if "removed" in runs.rows("index")[each]]
     wanted = [*ids, *ids, *embedded, "__corpus__", *ids, *removed] if is_written else ids
     assert runs.checked == wanted
@@ -207,7 +209,7 @@ def test_every_file_is_opened_after_another_source_was_added(runs: Changes) -> N
     assert len(runs.opened) == len(NAMES) + 1
 
 
-def test_only_the_terms_of_changed_documents_are_read(runs: Changes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_vectors_of_changed_documents_are_read(runs: Changes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not those of all documents between the first and the last one of them."""
     read: list[str] = []
     unpack = StoreReader._unpack
@@ -220,21 +222,20 @@ def test_only_the_terms_of_changed_documents_are_read(runs: Changes, monkeypatch
     for name in (NAMES[0], NAMES[-1]):
         runs.write_document(name, f"Another title of {name}")
     runs.run_all()
-    assert {each for each in read if each.startswith("lexical/")} == {f"lexical/docs/{NAMES[at]}" for at in (0, -1)}
+    assert {each for each in read if each.startswith("dense/")} == {f"dense/docs/{NAMES[at]}" for at in (0, -1)}
 
 
-@pytest.mark.parametrize("state", ["missing", "damaged", "of another run"])
-def test_all_terms_are_counted_if_the_facts_of_the_last_run_are_not_there(runs: Changes, state: str) -> None:
-    path = runs.data / "cache" / "embed.corpus"
-    if state == "missing":
-        path.unlink()
-    elif state == "damaged":
-        path.write_bytes(b"")
-    else:
-        before = path.read_bytes()
-        change_one(runs)
-        runs.run_all()
-        path.write_bytes(before)
+@pytest.mark.parametrize("is_there", [False, True], ids=["missing", "of another version"])
+def test_all_vectors_are_counted_if_the_totals_of_the_last_run_are_not_known(runs: Changes, *, is_there: bool) -> None:
+    close_readers()
+    with closing(sqlite3.connect(store_path(str(runs.data), "embed"))) as store, store:
+        if is_there:
+            values = (2, hashlib.sha256(b"{}").digest(), RAW, b"{}")
+            store.execute(
+                "UPDATE items SET size = ?, sha256 = ?, codec = ?, content = ? WHERE item_id = '__corpus__'", values
+            )
+        else:
+            store.execute("DELETE FROM items WHERE item_id = '__corpus__'")
     do_everything(runs)
     runs.run_all()
     assert len(runs.counted) == 1

@@ -11,9 +11,9 @@ import inorder
 from inorder.code import grammars
 from inorder.documents.chunk.stage import ChunkSettings
 from inorder.documents.chunk.stage import make as make_chunk
-from inorder.documents.embed.stage import STATISTICS, EmbedSettings
+from inorder.documents.embed.corpus import decode_state
+from inorder.documents.embed.stage import TOTALS, EmbedSettings
 from inorder.documents.embed.stage import make as make_embed
-from inorder.documents.parquet import read_footer, read_table
 from inorder.index import stage as index_stage
 from inorder.index.connection import open_index
 from tests.index.documents import add_document
@@ -111,7 +111,7 @@ def other_folder(folder: Path) -> str:
     ],
     ids=["dimensions", "model of a server", "address of a server", "content of a folder"],
 )
-def test_another_model_is_another_configuration_of_dense_vectors_alone(
+def test_another_model_is_another_configuration_of_dense_vectors(
     tmp_path: Path, before: Callable[[Path], str], after: Callable[[Path], str]
 ) -> None:
     folder = tmp_path / "model"
@@ -120,35 +120,35 @@ def test_another_model_is_another_configuration_of_dense_vectors_alone(
     old = vector_configurations(tmp_path, before(folder))
     new = vector_configurations(tmp_path, after(folder))
     assert old["dense"] != new["dense"]
-    assert old["lexical"] == new["lexical"]
 
 
 @pytest.mark.req("RUN-4")
-def test_the_statistics_of_the_corpus_follow_every_change_and_leave_out_what_is_gone(tmp_path: Path) -> None:
-    """The first run after a removal still finds the term table of what is gone: it is removed after the statistics."""
-    stage = make_embed(EmbedSettings(dense="none"))
+def test_the_totals_of_the_corpus_follow_every_change_and_leave_out_what_is_gone(tmp_path: Path) -> None:
+    """The first run after a removal still finds the vectors of what is gone: they are removed after the totals."""
+    stage = make_embed(EmbedSettings(dense="hash"))
+    identities = set()
 
-    def statistics() -> tuple[int, dict[str, int]]:
-        table = read_table(tmp_path / STATISTICS).to_pydict()
-        footer = read_footer(str(tmp_path / STATISTICS))
-        return int(footer["chunks"]), dict(zip(table["term"], table["count"], strict=True))
+    def count() -> tuple[int, int]:
+        state = decode_state((tmp_path / TOTALS).read_bytes())
+        identities.add(state.identity)
+        return state.families["dense"].documents, len(identities)
 
     add_document(tmp_path, "a", "lamp lamp")
     add_document(tmp_path, "b", "horn")
     run(stage, tmp_path)
-    assert statistics() == (2, {"lamp": 2, "horn": 1})
+    assert count() == (2, 1)
     add_document(tmp_path, "a", "wick")
     run(stage, tmp_path)
-    assert statistics() == (2, {"wick": 1, "horn": 1})
+    assert count() == (2, 2)
     (tmp_path / "chunks" / "b.jsonl").unlink()
     run(stage, tmp_path)
-    assert statistics() == (1, {"wick": 1})
+    assert count() == (1, 3)
     assert run(stage, tmp_path).succeeded == 0
 
 
 @pytest.mark.req("RUN-4")
-def test_statistics_made_while_an_old_term_table_was_there_are_not_made_again_when_it_is_gone(tmp_path: Path) -> None:
-    stage = make_embed(EmbedSettings(dense="none"))
+def test_totals_made_while_old_vectors_were_there_are_not_made_again_when_they_are_gone(tmp_path: Path) -> None:
+    stage = make_embed(EmbedSettings(dense="hash"))
     add_document(tmp_path, "a", "lamp")
     add_document(tmp_path, "b", "horn")
     run(stage, tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from inorder.documents import parquet
 from inorder.documents.chunk.storage import read_chunks
 from inorder.documents.embed.storage import read_dense
+from inorder.documents.embed.totals import FamilyTotals, measure_table
 from tests.documents.pdf_files import draw_lines, draw_pdf
 from tests.documents.stage_runs import StageRuns, pick
 from tests.documents.workspace import PROSE
@@ -49,42 +50,29 @@ def test_a_row_of_embed_has_the_format_the_norms_and_the_size_of_its_file(runs: 
     for stage in (runs.doctags, runs.chunk, runs.embed):
         stage()
     rows = runs.rows("embed")
-    dense, lexical = rows["dense/docs/note.txt"], rows["lexical/docs/note.txt"]
+    dense = rows["dense/docs/note.txt"]
     assert dense["norms"] == {"min": 1.0, "avg": 1.0, "max": 1.0}
-    for family, row in (("dense", dense), ("lexical", lexical)):
-        path = runs.data / "vectors" / family / "docs" / "note.txt.parquet"
-        assert (row["vector_format"], row["row_group_count"]) == ("parquet", 1)
-        assert row["parquet_bytes"] == path.stat().st_size
+    path = runs.data / "vectors" / "dense" / "docs" / "note.txt.parquet"
+    assert (dense["vector_format"], dense["row_group_count"]) == ("parquet", 1)
+    assert dense["parquet_bytes"] == path.stat().st_size
 
 
 @pytest.mark.req("RUN-16")
-@pytest.mark.parametrize("lexical", [True, False])
-def test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical(runs: StageRuns, lexical: bool) -> None:
+def test_the_row_of_the_corpus_has_totals_per_family(runs: StageRuns) -> None:
     runs.doctags()
     runs.chunk(tokens_max=100)
-    runs.embed(lexical=lexical)
+    runs.embed()
     corpus = runs.rows("embed")["__corpus__"]
     vectors = sum(row["vectors"] for name, row in runs.rows("embed").items() if name.startswith("dense/"))
     assert (corpus["documents"], corpus["chunks"]) == (2, vectors)
-    families = corpus["families"]
-    assert list(families) == (["dense", "lexical"] if lexical else ["dense"])
-    assert families["dense"] == {
-        "documents": 2,
-        "vectors": vectors,
-        "dimensions": 256,
-        "providers": ["static/1"],
-        "norms": {"min": 1.0, "avg": 1.0, "max": 1.0},
-    }
-    if not lexical:
-        assert corpus["terms"] == 0
-        return
-    tables = (runs.data / "vectors" / "lexical").rglob("*.parquet")
-    counts = sorted(len(terms) for table in tables for terms in pq.read_table(table)["terms"].to_pylist())
-    assert families["lexical"]["vectors"] == len(counts)
-    assert families["lexical"]["nnz"] == {
-        "avg": round(sum(counts) / len(counts), 4),
-        "p95": counts[int(np.ceil(0.95 * len(counts))) - 1],
-        "p99": counts[-1],
+    assert corpus["families"] == {
+        "dense": {
+            "documents": 2,
+            "vectors": vectors,
+            "dimensions": 256,
+            "providers": ["static/1"],
+            "norms": {"min": 1.0, "avg": 1.0, "max": 1.0, "p95": 1.0, "p99": 1.0, "outliers": 0},
+        }
     }
 
 
@@ -92,20 +80,17 @@ def test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical(runs: 
 def test_totals_follow_what_changes_and_nothing_is_redone_without_a_change(runs: StageRuns) -> None:
     for stage in (runs.doctags, runs.chunk):
         stage()
-    runs.embed(lexical=False)
-    runs.embed(lexical=False)
+    runs.embed()
+    runs.embed()
     assert runs.done("embed") == set()
-    runs.embed(dense="hash:64", lexical=False)
+    runs.embed(dense="hash:64")
     assert runs.rows("embed")["__corpus__"]["families"]["dense"]["providers"] == ["hash/1:64"]
     (runs.docs / "note.txt").unlink()
     for stage in (runs.doctags, runs.chunk):
         stage()
-    runs.embed(dense="hash:64", lexical=False)
+    runs.embed(dense="hash:64")
     assert runs.done("embed") == {"__corpus__"}
     assert runs.rows("embed")["__corpus__"]["documents"] == 1
-    runs.embed(dense="hash:64")
-    assert {"lexical/docs/guide.md", "__corpus__"} == runs.done("embed")
-    assert runs.rows("embed")["__corpus__"]["terms"] > 10
 
 
 @pytest.mark.req("RUN-16")
@@ -115,7 +100,7 @@ def test_vectors_without_norms_in_their_fingerprint_are_measured(runs: StageRuns
     wanted = runs.rows("embed")["__corpus__"]["families"]
     for fingerprint in (runs.data / "vectors" / "dense").rglob("*.fp.json"):
         fingerprint.unlink()
-    (runs.data / "vectors" / "__corpus__.parquet.fp.json").unlink()
+    (runs.data / "vectors" / "__corpus__.json.fp.json").unlink()
     from inorder.documents.embed.stage import EmbedSettings, make
 
     runs.run(make(EmbedSettings()), fingerprinting=False, force=True)
@@ -128,12 +113,11 @@ def test_telemetry_of_embed_has_vectors_norms_batches_and_time_per_family(runs: 
         stage()
     outcome = runs.embed()
     groups = runs.snapshot(outcome)["groups"]
-    assert set(groups) == {"dense", "lexical"}
+    assert set(groups) == {"dense"}
     vectors = runs.rows("embed")["__corpus__"]["chunks"]
     assert (groups["dense"]["items"], groups["dense"]["vectors"], groups["dense"]["batches"]) == (2, vectors, 2)
     assert groups["dense"]["norms"] == pytest.approx(vectors)
     assert groups["dense"]["exec_ms"] >= groups["dense"]["provider_ms"] > 0
-    assert groups["lexical"]["vectors"] == vectors
 
 
 @pytest.mark.req("RUN-10")
@@ -225,22 +209,46 @@ def test_a_large_table_is_written_in_several_row_groups_and_read_back(
     assert (len(ids), np.array_equal(found, vectors)) == (300, True)
 
 
-@pytest.mark.req("RUN-16")
+@pytest.mark.req("DOC-3", "RUN-16")
 def test_totals_of_sparse_vectors_have_terms_and_norms(tmp_path: Path) -> None:
-    from inorder.documents.embed.storage import write_sparse
-    from inorder.documents.embed.totals import FamilyTotals, add_sparse_table
-    from inorder.documents.layout import Result
-
     rows = [([0, 5], [3.0, 4.0]), ([], []), ([7], [1.0])]
-    vectors = [(np.array(terms, np.int32), np.array(weights, np.float32)) for terms, weights in rows]
-    path = tmp_path / "a.parquet"
-    write_sparse(path, ["a", "b", "c"], vectors, "splade:x", 100, "cfg")
-    totals = FamilyTotals()
-    add_sparse_table(totals, Result("a", str(path), 0))
-    assert totals.summarize() == {
+    assert measure_sparse(tmp_path, rows).summarize() == {
         "documents": 1,
         "vectors": 3,
         "providers": ["splade:x"],
         "nnz": {"avg": 1.0, "p95": 2, "p99": 2},
-        "norms": {"min": 0.0, "avg": 2.0, "max": 5.0},
+        "norms": {"min": 0.0, "avg": 2.0, "max": 5.0, "p95": 5.0, "p99": 5.0, "outliers": 0},
     }
+
+
+def measure_sparse(folder: Path, rows: list[tuple[list[int], list[float]]]) -> FamilyTotals:
+    from inorder.documents.embed.storage import write_sparse
+    from inorder.documents.layout import Result
+
+    vectors = [(np.array(terms, np.int32), np.array(weights, np.float32)) for terms, weights in rows]
+    path = folder / "a.parquet"
+    write_sparse(path, [str(number) for number in range(len(rows))], vectors, "splade:x", 100, "cfg")
+    return measure_table("sparse", Result("a", str(path), 0))
+
+
+@pytest.mark.req("DOC-3", "RUN-16")
+def test_vectors_of_unusual_length_are_outliers(tmp_path: Path) -> None:
+    lengths = [1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 1.2, 1.1]
+    norms = measure_sparse(tmp_path, [([1], [length]) for length in lengths]).summarize()["norms"]
+    assert norms == {"min": 1.0, "avg": 2.0875, "max": 9.0, "p95": 9.0, "p99": 9.0, "outliers": 1}
+
+
+@pytest.mark.req("DOC-3", "RUN-16")
+def test_totals_without_documents_that_were_removed_are_those_of_the_rest(tmp_path: Path) -> None:
+    parts = [measure_sparse(tmp_path, [([1, 2], [1.0, length]), ([3], [2.0])]) for length in (1.0, 1.5, 1.0, 7.0)]
+    total, rest = FamilyTotals(), FamilyTotals()
+    for part in parts:
+        total.add(part)
+    for part in parts[2:]:
+        rest.add(part)
+    for part in parts[:2]:
+        total.add(part, times=-1)
+    assert total == rest
+    for part in parts[2:]:
+        total.add(part, times=-1)
+    assert total == FamilyTotals()

@@ -13,7 +13,6 @@ from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.step import HISTOGRAM
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
-from inorder.documents.embed.lexical import count_terms, split_terms
 from inorder.documents.layout import list_chunked, list_documents
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.sources import Roots
@@ -172,26 +171,7 @@ def test_a_quantile_is_the_smallest_value_that_suffices(values: list[int], share
     assert find_quantile({value: values.count(value) for value in values}, share) == wanted
 
 
-# ---- terms and vectors
-
-
-@pytest.mark.req("DOC-3")
-def test_terms_are_folded_so_that_spellings_of_one_word_are_one_term() -> None:
-    assert split_terms("Straße STRASSE strasse") == ["strasse"] * 3
-    assert count_terms("\uff26ine FINE") == {"fine": 2}
-
-
-@pytest.mark.req("DOC-3")
-def test_terms_do_not_depend_on_whether_the_rest_of_a_text_is_ascii() -> None:
-    every = "".join(map(chr, range(128)))
-    for text in (every, f"Some_Words, 3.14 {every[::-1]}x", "b a b", ""):
-        assert [*split_terms(text), "\u00e4"] == split_terms(f"{text} \u00c4")
-        assert list(count_terms(text)) == sorted(set(split_terms(text)))
-
-
-@pytest.mark.req("DOC-3")
-def test_a_long_term_is_cut_at_exactly_64_characters() -> None:
-    assert [len(term) for term in split_terms("a" * 63 + " " + "b" * 64 + " " + "c" * 65)] == [63, 64, 64]
+# ---- vectors
 
 
 @pytest.mark.req("DOC-4")

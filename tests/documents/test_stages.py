@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import inorder
 from inorder.documents.chunk.step import HISTOGRAM
 from inorder.documents.parquet import read_footer
 from inorder.report.contents import TOKEN_BOUNDS
@@ -39,7 +39,7 @@ def names(*documents: str) -> list[str]:
 
 def embed_outcomes(documents: Iterable[str]) -> dict[str, str]:
     """What `embed` does for these."""
-    return {f"{family}/{name}": "success" for name in documents for family in ("dense", "lexical")}
+    return {f"dense/{name}": "success" for name in documents}
 
 
 @pytest.mark.req("DOC-1", "DOC-2", "DOC-3", "CLI-1")
@@ -112,8 +112,8 @@ def test_a_renamed_and_a_deleted_document_are_reconciled_in_every_stage(workspac
     wanted = {new: "success", old: "gone", gone: "gone"}
     assert workspace.done("doctags") == wanted
     assert workspace.done("chunk") == wanted
-    families = {f"{family}/{name}": how for name, how in wanted.items() for family in ("dense", "lexical")}
-    assert workspace.done("embed") == {**families, "__corpus__": "success"}
+    vectors = {f"dense/{name}": how for name, how in wanted.items()}
+    assert workspace.done("embed") == {**vectors, "__corpus__": "success"}
     assert not [path for path in workspace.outputs() if "guide" in path or "page.html" in path]
 
 
@@ -136,26 +136,18 @@ def test_after_any_changes_data_is_what_a_run_from_scratch_would_have_made(
     assert workspace.outputs() == fresh.outputs()
 
 
-@pytest.mark.req("DOC-4")
-def test_the_statistics_are_those_of_the_terms_that_are_there(workspace: Workspace) -> None:
-    workspace.run("run", "docs", "--layout", "files")
-    (workspace.docs / "guide.md").unlink()
-    workspace.write("extra.txt", "Foghorn, foghorn! A second chunk it is not.")
-    workspace.run("run", "docs", "--layout", "files")
-    path = workspace.data / "vectors" / "__corpus__.parquet"
-    found = {row["term"]: (row["chunks"], row["count"]) for row in pq.read_table(path).to_pylist()}
-    counted: Counter[str] = Counter()
-    held: Counter[str] = Counter()
-    chunks = length = 0
-    for table in (workspace.data / "vectors" / "lexical").rglob("*.parquet"):
-        for row in pq.read_table(table).to_pylist():
-            chunks, length = chunks + 1, length + row["length"]
-            counted.update(dict(zip(row["terms"], row["counts"], strict=True)))
-            held.update(row["terms"])
-    assert found == {term: (held[term], counted[term]) for term in counted}
-    assert found["foghorn"] == (1, 2)
-    footer = read_footer(path)
-    assert (footer["chunks"], footer["length"]) == (str(chunks), str(length))
+@pytest.mark.req("DOC-3", "DOC-4")
+def test_without_vectors_documents_are_found_by_their_words(workspace: Workspace) -> None:
+    workspace.run()
+    workspace.run("run", "docs", "--dense", "none")
+    gone = {f"dense/{name}": "gone" for name in names("guide.md", "page.html", "notes/one.txt")}
+    assert workspace.done("embed") == {**gone, "__corpus__": "gone"}
+    data = inorder.open(workspace.data)
+    answer = data.search("rota")
+    assert (answer.mode, [hit.item_id for hit in answer.hits]) == ("lexical", names("page.html"))
+    assert {row.doc_id for row in data.vectors("lexical")} == {*names("guide.md", "page.html", "notes/one.txt")}
+    again = workspace.run("run", "docs", "--dense", "none")
+    assert [stage["succeeded"] for stage in again["stages"]] == [0] * 4
 
 
 @pytest.mark.req("DOC-4")
@@ -210,7 +202,7 @@ def test_chunks_as_json_lines_take_the_place_of_those_in_parquet(workspace: Work
 @pytest.mark.req("DOC-2", "DOC-3")
 def test_every_table_says_in_its_footer_what_it_is(workspace: Workspace) -> None:
     workspace.run("run", "docs", "--layout", "files")
-    for folder, kind in (("chunks", "chunks"), ("vectors/dense", "dense"), ("vectors/lexical", "lexical")):
+    for folder, kind in (("chunks", "chunks"), ("vectors/dense", "dense")):
         footer = read_footer(workspace.data / folder / "docs" / "guide.md.parquet")
         assert (footer["schema"], footer["schema_version"]) == (f"inorder.{kind}", "1")
         assert len(footer["cfg_hash"]) == 32
@@ -251,7 +243,6 @@ def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_count
         (("run", "docs", "--tokenizer", "bytes"), "tokenizer must be 'words' or 'hf:PATH', got 'bytes'"),
         (("run", "docs", "--tokenizer", "hf:/nowhere.json"), "cannot read the tokenizer /nowhere.json"),
         (("run", "docs", "--dense", "gpt"), "unknown provider 'gpt'"),
-        (("run", "docs", "--dense", "none", "--no-lexical"), "at least one of dense, sparse and lexical"),
         (("embed", "--dense", "onnx:/nowhere"), "/nowhere"),
         (("run",), "missing argument 'SRC...'"),
     ],
@@ -290,6 +281,5 @@ def test_a_document_is_explained_through_all_stages(workspace: Workspace) -> Non
         ("doctags", "docs/a.md", "skip"),
         ("chunk", "docs/a.md", "skip"),
         ("embed", "dense/docs/a.md", "skip"),
-        ("embed", "lexical/docs/a.md", "skip"),
         ("index", "docs/a.md", "skip"),
     ]

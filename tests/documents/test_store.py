@@ -9,7 +9,7 @@ import pytest
 import inorder
 from inorder.documents.chunk.storage import read_chunks
 from inorder.documents.convert.stored import unpack_document
-from inorder.documents.embed.stored import load_dense, load_stored_terms
+from inorder.documents.embed.stored import load_dense
 from inorder.documents.layout import list_chunked, list_vectors
 from inorder.stage.store.database import close_readers, open_store, store_path
 from tests.documents.stage_runs import StageRuns
@@ -44,10 +44,6 @@ def read_all(data: Path) -> dict[str, object]:
     for vectors in list_vectors(data, "dense"):
         dense = load_dense(vectors.source)
         found[f"dense {vectors.doc_id}"] = dense.ids, dense.matrix.tolist(), dense.provider, dense.spec
-    for terms in list_vectors(data, "lexical"):
-        found[f"lexical {terms.doc_id}"] = [
-            (table.text, table.sizes, list(table.list_counts())) for table in load_stored_terms([terms.source])
-        ]
     return found
 
 
@@ -60,7 +56,7 @@ def test_both_layouts_hold_the_same_documents_chunks_vectors_and_index(runs: Sta
     other.data = runs.folder / "stored"
     outcomes = run_all(other, "store")
     assert [outcome.failed for outcome in outcomes] == [0, 0, 0, 0]
-    assert len(files) == 9
+    assert len(files) == 6
     assert read_all(other.data) == files
     for name in ("docs/note.md", "docs/deep/page.html", "docs/plain.txt"):
         store = open_store(str(other.data), "doctags")
@@ -98,7 +94,7 @@ def test_an_unchanged_document_is_skipped_and_a_changed_one_done_again(runs: Sta
     run_all(runs, "store")
     assert runs.done("doctags") == {"docs/plain.txt"}
     assert runs.done("chunk") == {"docs/plain.txt"}
-    assert runs.done("embed") == {"dense/docs/plain.txt", "lexical/docs/plain.txt", "__corpus__"}
+    assert runs.done("embed") == {"dense/docs/plain.txt", "__corpus__"}
     assert runs.done("index") == {"docs/plain.txt"}
     skipped = runs.rows("chunk")["docs/note.md"]
     assert (skipped["status"], skipped["chunks_format"]) == ("skip", "store")

@@ -8,7 +8,6 @@ _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 _COPIES = "tests/documents/test_copies.py::"
-_COUNTING = "tests/documents/embed/counting/test_counting.py::"
 _WORDS = "tests/documents/embed/words/test_word_tokenizer.py::"
 _ARCHIVES = "tests/documents/archives/test_archives_hostile.py::"
 _PDF = "tests/documents/readers/pdf/"
@@ -294,27 +293,6 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_a_quantile_is_the_smallest_value_that_suffices",
     ),
     Mutant(
-        "terms are in lower case and not folded",
-        "documents/embed/lexical.py",
-        ".casefold()",
-        ".lower()",
-        f"{_RULES}test_terms_are_folded_so_that_spellings_of_one_word_are_one_term",
-    ),
-    Mutant(
-        "terms are not normalized",
-        "documents/embed/lexical.py",
-        'unicodedata.normalize("NFKC", text)',
-        'unicodedata.normalize("NFC", text)',
-        f"{_RULES}test_terms_are_folded_so_that_spellings_of_one_word_are_one_term",
-    ),
-    Mutant(
-        "a long term is cut one character late",
-        "documents/embed/lexical.py",
-        "term[:_TERM_CHARACTERS_MAX]",
-        "term[: _TERM_CHARACTERS_MAX + 1]",
-        f"{_RULES}test_a_long_term_is_cut_at_exactly_64_characters",
-    ),
-    Mutant(
         "another number of dimensions leaves the old vectors",
         "documents/embed/providers/registry.py",
         'return f"hash/{versions.HASH}:{_parse_dimensions(detail)}"',
@@ -329,14 +307,18 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old",
     ),
     Mutant(
-        "there are no totals without lexical vectors",
-        "documents/embed/stage.py",
-        "        yield Barrier()\n        yield self._make_corpus_item()\n",
-        "        yield Barrier()\n"
-        '        if "lexical" not in self._cfg_hashes:\n'
-        "            return\n"
-        "        yield self._make_corpus_item()\n",
-        f"{_EXTRAS}test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical[False]",
+        "a vector that is longer than others is no outlier",
+        "documents/embed/totals.py",
+        "<= norm <= high + reach",
+        "<= norm",
+        f"{_EXTRAS}test_vectors_of_unusual_length_are_outliers",
+    ),
+    Mutant(
+        "what a document contributed stays in the totals",
+        "documents/embed/totals.py",
+        "        _add(self.norms, other.norms, times)\n",
+        "        _add(self.norms, other.norms, 1)\n",
+        f"{_EXTRAS}test_totals_without_documents_that_were_removed_are_those_of_the_rest",
     ),
     Mutant(
         "pages of a long PDF are counted twice",
@@ -360,20 +342,6 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_COSTS}test_a_document_costs_its_pages",
     ),
     Mutant(
-        "statistics of rows that a run has replaced are used",
-        "documents/embed/counting/service.py",
-        "or store.read_position().checksum != self._run:",
-        "or False:",
-        f"{_COUNTING}test_rows_of_a_run_that_was_started_over_are_not_returned",
-    ),
-    Mutant(
-        "statistics of other documents are used",
-        "documents/embed/counting/service.py",
-        "if request.documents != {family: total.documents for family, total in counts.totals.items()}:",
-        "if False:",
-        f"{_COUNTING}test_statistics_of_other_documents_are_not_returned",
-    ),
-    Mutant(
         "tokens of words that depend on the next one are remembered",
         "documents/embed/providers/word_tokenizer.py",
         "token.single_word or token.lstrip or token.rstrip",
@@ -386,13 +354,6 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "            known.clear()\n",
         "",
         f"{_WORDS}test_words_are_forgotten_when_they_are_too_many",
-    ),
-    Mutant(
-        "terms of ASCII keep their case",
-        "documents/embed/lexical.py",
-        "ord(chr(code).lower()) if",
-        "code if",
-        f"{_RULES}test_terms_do_not_depend_on_whether_the_rest_of_a_text_is_ascii",
     ),
     Mutant(
         "a batch of texts has one too many",

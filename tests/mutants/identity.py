@@ -7,8 +7,8 @@ _DOCUMENTS = "tests/documents/test_identity.py"
 _PARTS = f"{_STAGE}::test_the_parts_of_a_digest_do_not_run_together"
 _ITEM = f"{_STAGE}::test_an_item_is_known_by_its_id_its_configuration_and_its_outputs"
 _CHUNKS = f"{_DOCUMENTS}::test_every_setting_of_chunks_is_part_of_their_configuration"
-_MODEL = f"{_DOCUMENTS}::test_another_model_is_another_configuration_of_dense_vectors_alone"
-_STATISTICS = f"{_DOCUMENTS}::test_the_statistics_of_the_corpus_follow_every_change_and_leave_out_what_is_gone"
+_MODEL = f"{_DOCUMENTS}::test_another_model_is_another_configuration_of_dense_vectors"
+_TOTALS = f"{_DOCUMENTS}::test_the_totals_of_the_corpus_follow_every_change_and_leave_out_what_is_gone"
 
 IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     # ---- items, plans and inputs
@@ -124,8 +124,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the provider is not part of the configuration of vectors",
         "documents/embed/stage.py",
-        'family: str(LEXICAL_VERSION) if family == "lexical" else identity(spec)',
-        'family: str(LEXICAL_VERSION) if family == "lexical" else spec.partition(":")[0]',
+        "family: hash_strings(NAME, str(SCHEMA_VERSION), family, identity(spec))",
+        'family: hash_strings(NAME, str(SCHEMA_VERSION), family, spec.partition(":")[0])',
         _MODEL,
     ),
     Mutant(
@@ -136,18 +136,18 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
         _MODEL,
     ),
     Mutant(
-        "the statistics of the corpus do not depend on its content",
-        "documents/embed/corpus_identity.py",
+        "the totals of the corpus do not depend on its content",
+        "documents/embed/corpus.py",
         'f"{item_id} {found}".encode(',
         'f"{item_id}".encode(',
-        _STATISTICS,
+        _TOTALS,
     ),
     Mutant(
-        "the statistics of the corpus count what is gone",
+        "the totals of the corpus count what is gone",
         "documents/layout.py",
         "    for chunks in list_chunked(data):\n        for family, lookup",
         "    for chunks in list_vectors(data, families[-1]):\n        for family, lookup",
-        _STATISTICS,
+        _TOTALS,
     ),
     # ---- the index
     Mutant(

@@ -6,6 +6,7 @@ _ANALYSIS = "tests/index/lexical/test_analysis.py"
 _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear_line"
 _BLOCKS = "tests/index/lexical/test_blocks.py::"
 _POSTINGS = "tests/index/lexical/test_postings.py"
+_WEIGHTS = "tests/index/lexical/test_weights.py::"
 _DRAFT = "tests/index/test_draft.py::"
 _FURTHER = "tests/index/vectors/test_further_files.py::"
 _RULES = "tests/index/test_rules.py::"
@@ -288,6 +289,27 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "= max(last, inverted) + 1",
         "= last + 1",
         f"{_DRAFT}test_the_id_of_a_removed_chunk_is_not_used_again",
+    ),
+    Mutant(
+        "the weight of a term counts removed chunks",
+        "index/lexical/weights.py",
+        "        found = np.add.reduceat(alive, columns.starts, dtype=np.int64)\n",
+        "        found = np.diff(columns.starts, append=len(places))\n",
+        f"{_WEIGHTS}test_weights_depend_on_the_chunks_alone",
+    ),
+    Mutant(
+        "headings do not count in the weight of a term",
+        "index/lexical/weights.py",
+        "(body + self._head_shares[places] * head)",
+        "body",
+        f"{_WEIGHTS}test_the_weights_of_the_words_of_a_question_add_up_to_its_score",
+    ),
+    Mutant(
+        "a shard of lexical vectors is kept though the index has changed",
+        "index/chunk_terms.py",
+        "{read_meta(self._connection, 'content_hash')}",
+        "",
+        "tests/dataset/test_lexical.py::test_an_export_has_the_rows_and_is_kept_until_a_file_changes",
     ),
     Mutant(
         "a removed chunk still counts",

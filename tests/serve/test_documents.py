@@ -50,7 +50,7 @@ def test_a_page_of_a_document_has_blocks_with_boxes_and_chunks(client: TestClien
 def test_a_document_shows_its_way_through_the_stages(client: TestClient) -> None:
     steps = {step["stage"]: step for step in client.get("/api/document?id=docs/note.md").json()["steps"]}
     assert {name: step["status"] for name, step in steps.items()} == dict.fromkeys(
-        ("doctags", "chunk", "embed (dense)", "embed (lexical)", "index"), "success"
+        ("doctags", "chunk", "embed (dense)", "index"), "success"
     )
     assert steps["doctags"]["facts"]["tables"] == 1
     skipped = client.get("/api/document?id=docs/lamp.py").json()

@@ -208,8 +208,7 @@ OWN_ROWS = index_rows(
     OptionRow(
         "sparse",
         list_families,
-        [("none", ["__corpus__", "dense", "lexical"]), ("splade:x", ["__corpus__", "dense", "lexical", "sparse"])],
+        [("none", ["__corpus__", "dense"]), ("splade:x", ["__corpus__", "dense", "sparse"])],
     ),
-    OptionRow("lexical", list_families, [(True, ["__corpus__", "dense", "lexical"]), (False, ["__corpus__", "dense"])]),
 )
 """Every option of one built-in stage."""

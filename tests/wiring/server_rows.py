@@ -9,7 +9,7 @@ from tests.wiring.doors import WiredRun
 from tests.wiring.own_rows import read_manifest, run_stages
 from tests.wiring.row import OptionRow, index_rows
 
-BASE = ("--dense", "tei:http://server", "--no-lexical", "--retries", "0", "--policy", "io")
+BASE = ("--dense", "tei:http://server", "--retries", "0", "--policy", "io")
 
 
 class FakeServer:

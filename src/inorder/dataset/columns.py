@@ -3,7 +3,7 @@
 The numbers of dense vectors are not copied from the decompressed result, unless a batch joins several documents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -16,12 +16,14 @@ from inorder.documents.embed.providers.base import Matrix, SparseVector
 from inorder.documents.embed.stored import DenseVectors
 from inorder.documents.parquet import make_schema
 from inorder.errors import OperatorError
+from inorder.index.chunk_terms import IndexedTerms
 
 from .document import DatasetDocument
 
 SparseRows = tuple[list[str], list[SparseVector]]
-LexicalRows = tuple[list[str], list[dict[str, int]]]
 _VERSION = "1"
+_LEXICAL_VERSION = "2"
+"""Version 1 had counts instead of weights."""
 D = TypeVar("D", contravariant=True)
 
 
@@ -175,23 +177,22 @@ class SparseColumns(_VectorColumns):
 
 
 class LexicalColumns(_VectorColumns):
-    def __init__(self) -> None:
+    def __init__(self, facts: Mapping[str, str]) -> None:
         super().__init__()
-        self._terms: list[dict[str, int]] = []
-        lists = [("terms", pa.list_(pa.string())), ("counts", pa.list_(pa.int32()))]
-        self.schema = _make_table_schema("lexical", [*_ID_FIELDS, ("length", pa.int32()), *lists])
+        self._terms: list[dict[str, float]] = []
+        lists = [("terms", pa.list_(pa.string())), ("weights", pa.list_(pa.float32()))]
+        fields = {"schema": "inorder.lexical", "schema_version": _LEXICAL_VERSION}
+        self.schema = make_schema([*_ID_FIELDS, *lists], {**fields, **facts})
 
-    def add(self, doc_id: str, decoded: LexicalRows) -> None:
-        ids, terms = decoded
-        self._add_ids(doc_id, ids)
-        self._terms += terms
-        self.bytes += sum(len(each) * 16 for each in terms)
+    def add(self, doc_id: str, decoded: IndexedTerms) -> None:
+        self._add_ids(doc_id, decoded.chunk_ids)
+        self._terms += decoded.terms
+        self.bytes += sum(len(each) * 16 for each in decoded.terms)
 
     def finish(self) -> Any:
         terms, self._terms = self._terms, []
         columns = [
-            pa.array([sum(each.values()) for each in terms], pa.int32()),
             pa.array([list(each) for each in terms], pa.list_(pa.string())),
-            pa.array([list(each.values()) for each in terms], pa.list_(pa.int32())),
+            pa.array([list(each.values()) for each in terms], pa.list_(pa.float32())),
         ]
         return pa.RecordBatch.from_arrays([*self._take_ids(), *columns], schema=self.schema)

@@ -19,9 +19,10 @@ from inorder.stage.data_layout import require_directory
 from .document import DatasetDocument
 from .export.export import export_data
 from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
-from .results import LoadedResult, decode_result, open_results, read_statistics
+from .results import LoadedResult, decode_result, open_results
 from .rows import Rows
 from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
+from .terms import make_statistics
 
 Family = Literal["dense", "sparse", "lexical"]
 _SUGGESTIONS = 3
@@ -117,15 +118,9 @@ class Dataset:
         return Rows(self._require_open(), VECTOR_TABLES[family])
 
     def statistics(self) -> Any:
-        """Return the statistics of the corpus as a `pyarrow.Table`: for each term, the number of chunks that contain it
-        and its total frequency. Raises OperatorError if DATA has none."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        content = read_statistics(self._require_open())
-        if content is None:
-            raise OperatorError(f"no statistics in {self.path}; run `inorder embed` first")
-        return pq.read_table(pa.BufferReader(content))
+        """Return the terms of the index as a `pyarrow.Table`: for each term, the number of chunks that contain it and
+        how often they do. Raises OperatorError if there is no index."""
+        return make_statistics(self._require_open())
 
     def get(self, doc_id: str) -> DatasetDocument:
         """Return one document by its id. Raises OperatorError if DATA does not have it."""

@@ -8,11 +8,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from inorder.documents.embed.worker import CORPUS
 from inorder.documents.layout import (
     DOCTAGS_SUFFIX,
     RECORD_SUFFIX,
-    VECTORS,
     Result,
     ResultKind,
     iterate_results,
@@ -25,7 +23,14 @@ from inorder.stage.fingerprints import decode_fingerprint, hash_file
 from inorder.stage.store.database import StoreReader, store_path
 
 T = TypeVar("T")
-STATISTICS_PATH = f"{VECTORS}/{CORPUS}.parquet"
+
+
+class ListedResult(NamedTuple):
+    """A result that is not loaded."""
+
+    doc_id: str
+    size: int
+    sha256: str
 
 
 class LoadedResult(NamedTuple):
@@ -66,6 +71,10 @@ class ResultReader:
         """The results in the order of their doc ids, those that follow `after`."""
         return iterate_results(self._data, self._kind, self._store, after)
 
+    def list_results(self, after: str = "") -> Iterator[ListedResult]:
+        """As `iterate`, with the hash of each result."""
+        return (ListedResult(each.doc_id, each.size, hash_result(each)) for each in self.iterate(after))
+
     def read_version(self) -> Position:
         """Another one after every change of the store; always the same for results in files."""
         return Position() if self._store is None else self._store.read_position()
@@ -103,30 +112,6 @@ def decode_result(loaded: LoadedResult, unpack: Callable[[bytes], T], read: Call
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
         where = loaded.path or f"the stored result {loaded.doc_id!r}"
         raise IntegrityError(f"{where} is damaged: {error}") from error
-
-
-def read_statistics(data: str) -> bytes | None:
-    """The statistics of the corpus as a Parquet file; None: there are none."""
-    path = store_path(data, "embed")
-    if os.path.exists(path):
-        store = StoreReader(path)
-        try:
-            found = store.read(CORPUS)
-        finally:
-            store.close()
-        if found is not None:
-            from inorder.documents.embed.storage import make_statistics_file  # with PyArrow, which is slow to import
-
-            loaded = LoadedResult(CORPUS, found[0].sha256, "", "", content=found[1])
-            return decode_result(loaded, make_statistics_file, _read_file)
-    try:
-        return _read_file(f"{data}/{STATISTICS_PATH}")
-    except FileNotFoundError:
-        return None
-
-
-def _read_file(path: str) -> bytes:
-    return Path(path).read_bytes()
 
 
 def _load_file(doc_id: str, path: str) -> LoadedResult | None:

@@ -6,7 +6,6 @@ from typing import Any, Generic, TypeVar
 
 from inorder.errors import OperatorError
 
-from .results import open_results
 from .tables import DataTable, collect_batches
 
 BATCH_BYTES = 8 * 2**20
@@ -28,14 +27,14 @@ class Rows(Generic[R]):
     def __init__(self, data: str, table: DataTable[Any, R]) -> None:
         self._data = data
         self._table = table
-        with open_results(data, table.kind) as results:
+        with table.open(data) as results:
             first = next(results.iterate(), None)
         if first is None:
             noun = table.name.rpartition("/")[2] + (" vectors" if "/" in table.name else "")
             raise OperatorError(f"no {noun} in {data}; run `inorder {table.made_by}` first")
 
     def __iter__(self) -> Iterator[R]:
-        for doc_id, decoded in self._decode_documents():
+        for doc_id, decoded in self._table.read(self._data):
             yield from self._table.list_rows(doc_id, decoded)
 
     @property
@@ -46,7 +45,7 @@ class Rows(Generic[R]):
     def batches(self, batch_bytes: int = BATCH_BYTES) -> Iterator[Any]:
         """Yield `pyarrow.RecordBatch`es of whole documents, each of about `batch_bytes` of memory, or of one document.
         There is at least one batch."""
-        return collect_batches(self._table, self._decode_documents(), batch_bytes)
+        return collect_batches(self._table, self._table.read(self._data), batch_bytes)
 
     def to_reader(self, batch_bytes: int = BATCH_BYTES) -> Any:
         """Return a `pyarrow.RecordBatchReader` over the batches."""
@@ -58,10 +57,3 @@ class Rows(Generic[R]):
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_reader().__arrow_c_stream__(requested_schema)
-
-    def _decode_documents(self) -> Iterator[tuple[str, Any]]:
-        with open_results(self._data, self._table.kind) as results:
-            for result in results.iterate():
-                loaded = results.load(result.doc_id)
-                if loaded is not None:  # None: a run has removed it
-                    yield result.doc_id, self._table.decode(loaded)

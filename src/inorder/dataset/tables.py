@@ -3,16 +3,18 @@ order of doc ids, as records or as columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.storage import read_chunks, unpack_chunks
-from inorder.documents.embed.stored import DenseVectors, load_dense, unpack_dense, unpack_lexical, unpack_sparse
+from inorder.documents.embed.stored import DenseVectors, load_dense, unpack_dense, unpack_sparse
 from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind, get_vector_kind
 from inorder.documents.parquet import read_table
+from inorder.index.chunk_terms import IndexedTerms
 
 from .columns import (
     ChunkColumns,
@@ -20,12 +22,12 @@ from .columns import (
     DenseColumns,
     DocumentColumns,
     LexicalColumns,
-    LexicalRows,
     SparseColumns,
     SparseRows,
 )
 from .document import DatasetDocument
-from .results import LoadedResult, decode_result
+from .results import ListedResult, LoadedResult, decode_result, open_results
+from .terms import LoadedTerms, TermReader, open_terms
 
 FAMILIES = ("dense", "sparse", "lexical")
 DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
@@ -65,17 +67,37 @@ class SparseTerms(NamedTuple):
 
 
 class LexicalTerms(NamedTuple):
-    """The terms of a chunk and the frequency of each.
+    """The terms of a chunk of a document or of source code, and the weight of each in the ranking.
 
     >>> import inorder
-    >>> inorder.LexicalTerms("docs/a.md", "0a1b", 0, {"tide": 2}).terms
-    {'tide': 2}
+    >>> inorder.LexicalTerms("docs/a.md", "0a1b", 0, {"tide": 1.5}).terms
+    {'tide': 1.5}
     """
 
     doc_id: str
     chunk_id: str
     number: int
-    terms: dict[str, int]
+    terms: dict[str, float]
+    """In the order of the terms."""
+
+
+class TableReader(Protocol):
+    """The results that a table is made of, by their doc ids."""
+
+    def iterate(self, after: str = "") -> Iterator[Any]:
+        """What there is, in the order of doc ids; what follows `after`."""
+
+    def list_results(self, after: str = "") -> Iterator[ListedResult]:
+        """As `iterate`, with the hash of each result."""
+
+    def read_version(self) -> object:
+        """Another one after every change."""
+
+    def has(self, doc_id: str) -> bool:
+        """Whether there is a result for a document."""
+
+    def load(self, doc_id: str) -> Any:
+        """Load a result as it is now; None: there is none."""
 
 
 class DataTable(ABC, Generic[D, R]):
@@ -86,8 +108,20 @@ class DataTable(ABC, Generic[D, R]):
     made_by: str
     """The command that makes the results."""
 
+    def open(self, data: str) -> AbstractContextManager[TableReader]:
+        """Open the results in DATA, of which there may be none."""
+        return open_results(data, self.kind)
+
+    def read(self, data: str) -> Iterator[tuple[str, D]]:
+        """Decode the results of all documents, one at a time."""
+        with self.open(data) as results:
+            for result in results.iterate():
+                loaded = results.load(result.doc_id)
+                if loaded is not None:  # None: a run has removed it
+                    yield result.doc_id, self.decode(loaded)
+
     @abstractmethod
-    def decode(self, loaded: LoadedResult) -> D:
+    def decode(self, loaded: Any) -> D:
         """Decode the result of a document."""
 
     @abstractmethod
@@ -169,20 +203,28 @@ class SparseTable(DataTable[SparseRows, SparseTerms]):
         return SparseColumns()
 
 
-class LexicalTable(DataTable[LexicalRows, LexicalTerms]):
-    """The terms of all chunks."""
+class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
+    """The terms of all chunks of the index, those of source code among them."""
 
-    name, kind, made_by = f"{VECTORS}/lexical", get_vector_kind("lexical"), "embed"
+    name, made_by = f"{VECTORS}/lexical", "index SRC"
 
-    def decode(self, loaded: LoadedResult) -> LexicalRows:
-        return decode_result(loaded, unpack_lexical, _read_lexical)
+    def open(self, data: str) -> AbstractContextManager[TermReader]:
+        return open_terms(data)
 
-    def list_rows(self, doc_id: str, decoded: LexicalRows) -> Iterator[LexicalTerms]:
-        for number, (chunk_id, terms) in enumerate(zip(*decoded, strict=True)):
+    def read(self, data: str) -> Iterator[tuple[str, IndexedTerms]]:
+        with open_terms(data) as reader:
+            for terms in reader.read_all():
+                yield terms.item_id, terms
+
+    def decode(self, loaded: LoadedTerms) -> IndexedTerms:
+        return loaded.terms
+
+    def list_rows(self, doc_id: str, decoded: IndexedTerms) -> Iterator[LexicalTerms]:
+        for number, (chunk_id, terms) in enumerate(zip(decoded.chunk_ids, decoded.terms, strict=True)):
             yield LexicalTerms(doc_id, chunk_id, number, terms)
 
-    def make_columns(self, first: LexicalRows) -> LexicalColumns:
-        return LexicalColumns()
+    def make_columns(self, first: IndexedTerms) -> LexicalColumns:
+        return LexicalColumns(first.facts)
 
 
 VECTOR_TABLES: dict[str, DataTable[Any, Any]] = {
@@ -239,9 +281,3 @@ def _read_sparse(path: str) -> SparseRows:
         for indices, weights in zip(table["indices"], table["weights"], strict=True)
     ]
     return table["chunk_id"].to_pylist(), vectors
-
-
-def _read_lexical(path: str) -> LexicalRows:
-    table = read_table(path)
-    pairs = zip(table["terms"].to_pylist(), table["counts"].to_pylist(), strict=True)
-    return table["chunk_id"].to_pylist(), [dict(zip(terms, counts, strict=True)) for terms, counts in pairs]

@@ -129,7 +129,7 @@ def get_vector_kind(family: str) -> ResultKind:
 
 
 def vectors_path(family: str, doc_id: str) -> str:
-    """The vector file of a document, relative to DATA. `family` is `dense`, `sparse` or `lexical`."""
+    """The vector file of a document, relative to DATA. `family` is `dense` or `sparse`."""
     return f"{VECTORS}/{family}/{doc_id}.parquet"
 
 
@@ -332,12 +332,6 @@ def _make_result(data: str, kind: ResultKind, doc_id: str, found: StoredItem | N
     size, sha256 = (0, "") if found is None else (found.size, found.sha256)
     path = f"{kind.folder}/{doc_id}"
     return Result(doc_id, StoredInput(data, kind.stage, f"{kind.id_prefix}{doc_id}", path, size, sha256), size, found)
-
-
-def make_vector_result(data: str, family: str, item: StoredItem) -> Result:
-    """The vectors of a document in one family, which the store has."""
-    kind = get_vector_kind(family)
-    return _make_result(data, kind, item.item_id.removeprefix(kind.id_prefix), item)
 
 
 def _get_size(path: str) -> int:

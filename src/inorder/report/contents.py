@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import msgspec
 
+from inorder.errors import InorderError
 from inorder.sinks.packed_lines import open_lines
+from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import read_line
 
@@ -31,9 +34,7 @@ class _Extras(msgspec.Struct):
     vectors: int = 0
     dimensions: int = 0
     provider: str = ""
-    documents: int = 0
-    terms: int = 0
-    average_length: float = 0.0
+    families: dict[str, dict[str, Any]] = {}
     kind: str = ""
     language: str = ""
     lines: int = 0
@@ -44,10 +45,20 @@ class _Extras(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Extras)
 
 
-def summarize_contents(stage: str, manifest: str, statuses: ItemStatuses) -> dict[str, Any]:
+def summarize_contents(data: str, stage: str, statuses: ItemStatuses) -> dict[str, Any]:
     """Totals of a built-in stage; empty for others."""
     summarize = _SUMMARIES.get(stage)
-    return {} if summarize is None else summarize(_read_extras(manifest, statuses))
+    found = {} if summarize is None else summarize(_read_extras(DataLayout(data, stage).manifest, statuses))
+    return found | {"families": _summarize_terms(data)} if stage == "index" else found
+
+
+def _summarize_terms(data: str) -> dict[str, Any]:
+    """The totals of the lexical vectors, which are read from the index; empty: it cannot be read."""
+    from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
+
+    with suppress(InorderError), closing(IndexTerms(data)) as index:
+        return {"lexical": index.summarize()}
+    return {}
 
 
 def _read_extras(manifest: str, statuses: ItemStatuses) -> Iterator[_Extras]:
@@ -93,19 +104,21 @@ def _sum_chunk(rows: Iterator[_Extras]) -> dict[str, Any]:
 
 def _sum_embed(rows: Iterator[_Extras]) -> dict[str, Any]:
     families: dict[str, dict[str, Any]] = {}
-    corpus = {}
+    totals: dict[str, dict[str, Any]] = {}
     for row in rows:
         family, slash, _ = row.doc_id.partition("/")
         if not slash:
-            names = ("documents", "chunks", "terms", "average_length")
-            corpus = {name: getattr(row, name) for name in names}
+            totals = row.families  # of the row `__corpus__`
             continue
         found = families.setdefault(family, {"documents": 0, "vectors": 0})
         found["documents"] += 1
         found["vectors"] += row.vectors
         found |= {"dimensions": row.dimensions} if row.dimensions else {}
         found |= {"provider": row.provider} if row.provider else {}
-    return {"families": families, "corpus": corpus}
+    for family, found in families.items():
+        measured = totals.get(family, {})
+        found |= {name: measured[name] for name in ("norms", "nnz") if name in measured}
+    return {"families": families}
 
 
 def _sum_index(rows: Iterator[_Extras]) -> dict[str, Any]:

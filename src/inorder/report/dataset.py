@@ -46,7 +46,7 @@ def _describe_stage(data: str, stage: str) -> StageContents:
             history.start(config.run_id if config else "", config.started_at if config else "")
         else:
             history.add("removed" if line.row.is_removed else line.row.status)
-    contents = summarize_contents(stage, manifest, statuses) if os.path.exists(manifest) else {}
+    contents = summarize_contents(data, stage, statuses) if os.path.exists(manifest) else {}
     return StageContents(
         stage=stage,
         items=statuses.count_by_status(),

@@ -40,9 +40,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class ManifestSink:
     """Writes one JSON line per entry to a file, which no other program may write: see `open_manifest`.
 
-    `row` returns the fields of an entry, or None for an entry that has no row. `head` has rows that are written first. `name` identifies the sink in the
-    journal. `lock` is released by `close`. With `appends`, the rows of earlier runs stay. The folder of `path` must
-    exist. Raises `OperatorError` for a row that cannot be encoded as JSON.
+    `row` returns the fields of an entry, or None for an entry that has no row. `head` has rows that are written first.
+    `name` identifies the sink in the journal. `lock` is released by `close`. With `appends`, the rows of earlier runs
+    stay. The folder of `path` must exist. Raises `OperatorError` for a row that cannot be encoded as JSON.
 
     >>> from inorder.core.transitions import State
     >>> from inorder.sinks import Entry, ManifestSink

@@ -12,14 +12,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.documents.embed.shared import opening
 from inorder.documents.embed.shared.client import PORTION_TEXTS, RemoteDense, ServiceConnection
 from inorder.documents.embed.shared.messages import EmbedReply, EmbedRequest, ProviderInfo, ServiceInfo
 from inorder.errors import Category, Failure
-from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError
-from inorder.stage.options import StageOptions
 
 pytestmark = pytest.mark.req("DAT-4")
 GUARD_S = 60.0
@@ -114,22 +110,3 @@ def test_after_a_failure_no_reply_is_taken_for_that_of_another_request(tmp_path:
         with pytest.raises((ValueError, StageError), match=r"tokenized|refused"):
             provider.embed(["x"] * PORTION_TEXTS + ["xxx"] + ["xx"] * PORTION_TEXTS)
         assert provider.embed(["xxxxx"])[:, 0].tolist() == [5]
-
-
-def test_a_worker_imports_what_the_last_item_needs_while_it_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    imported: list[str] = []
-    is_done = threading.Event()
-
-    def note(name: str) -> None:
-        imported.append(name)
-        if name.endswith("term_statistics"):
-            is_done.set()
-
-    monkeypatch.setattr(opening, "import_module", note)
-    providers = opening.OpenProviders({"dense": f"onnx:{tmp_path}"}, ServerLimits())
-    providers._address = str(tmp_path / "service")
-    providers.open_in_worker(StageContext("embed", StageOptions(data=tmp_path), {}))
-    assert is_done.wait(GUARD_S)
-    assert "inorder.documents.embed.storage" in imported

@@ -46,7 +46,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StageRuns:
 
 def embed(runs: StageRuns, spec: str, **options: Any) -> inorder.StageOutcome:
     """Run the stage as the command line does: in worker processes."""
-    stage = make(EmbedSettings(dense=spec, lexical=False, server_texts_max=5))
+    stage = make(EmbedSettings(dense=spec, server_texts_max=5))
     return runs.run(stage, **({"policy": stage.options.policy, "workers": 1} | options))
 
 

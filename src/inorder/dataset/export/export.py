@@ -12,15 +12,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from inorder.dataset.results import ResultReader, open_results
-from inorder.dataset.tables import TABLES, DataTable
+from inorder.dataset.tables import TABLES, DataTable, TableReader
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
 from inorder.files.object_store import ObjectStore
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
-from inorder.sinks.base import Position
 from inorder.version import __version__
 
 from .files import export_files
@@ -33,7 +31,7 @@ from .stored import StoredExport, require_export_store
 from .writing import write_shard
 
 OnProgress = Callable[[str, TableExport], None]
-_SHARES = {"chunks": 0.4, "vectors/lexical": 0.45}
+_SHARES = {"chunks": 0.4}
 """About the size of a shard as a part of the size of its results in the store, where it is not the same."""
 _ATTEMPTS = 5
 _REPORT_EVERY = 100
@@ -108,11 +106,11 @@ def _changes(data: str) -> InfrastructureError:
     return InfrastructureError(f"{data} changes while it is exported; export it again when no run is active")
 
 
-def _read_versions(data: str, tables: list[DataTable[Any, Any]]) -> list[Position]:
+def _read_versions(data: str, tables: list[DataTable[Any, Any]]) -> list[object]:
     """The states of the stores that these tables are made of."""
-    versions = []
+    versions: list[object] = []
     for table in tables:
-        with open_results(data, table.kind) as results:
+        with table.open(data) as results:
             versions.append(results.read_version())
     return versions
 
@@ -122,7 +120,7 @@ def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
     wanted = [table for name, table in TABLES.items() if what in ("all", name.partition("/")[0])]
     found = []
     for table in wanted:
-        with open_results(data, table.kind) as results:
+        with table.open(data) as results:
             if next(results.iterate(), None) is not None:
                 found.append(table)
     if not found:
@@ -182,9 +180,9 @@ class _Export:
         size, share = self._options.shard_bytes, _SHARES.get(table.name, 1.0)
         entries: list[ShardEntry] = []
         after = ""
-        with open_results(self._data, table.kind) as results:
+        with table.open(self._data) as results:
             for _ in range(_ATTEMPTS):
-                planned = results.iterate(after)
+                planned = results.list_results(after)
                 for shard in plan_shards(planned, after, version=version, target_bytes=size, share=share):
                     entry = self._reuse(table, shard, len(entries), progress)
                     if entry is None:
@@ -208,7 +206,7 @@ class _Export:
     def _write(
         self,
         table: DataTable[Any, Any],
-        results: ResultReader,
+        results: TableReader,
         shard: Shard,
         version: str,
         number: int,
@@ -251,7 +249,7 @@ class _Export:
 
 
 def _decode_documents(
-    table: DataTable[Any, Any], results: ResultReader, shard: Shard, key: ShardKey
+    table: DataTable[Any, Any], results: TableReader, shard: Shard, key: ShardKey
 ) -> Iterator[tuple[str, Any]]:
     """The documents of a shard as they are now. They are added to `key`."""
     for result in results.iterate(shard.after):

@@ -3,7 +3,6 @@
     doctags/<doc id>.doctags, <doc id>.docling.json
     chunks/<doc id>.parquet
     vectors/<family>/<doc id>.parquet
-    vectors/__corpus__.parquet                          statistics of the corpus, with the lexical vectors
 
 A file that has the right content is not written again.
 """
@@ -16,13 +15,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from inorder.dataset.columns import LexicalColumns
 from inorder.dataset.document import DatasetDocument
-from inorder.dataset.results import STATISTICS_PATH, LoadedResult, open_results, read_statistics
+from inorder.dataset.results import LoadedResult
 from inorder.dataset.tables import CHUNKS, DOCUMENTS, DataTable
 from inorder.documents.chunk.storage import write_chunks
-from inorder.documents.embed.storage import write_dense, write_lexical, write_sparse
+from inorder.documents.embed.storage import write_dense, write_sparse
 from inorder.documents.embed.stored import unpack_sparse_origin
 from inorder.documents.layout import CHUNK_SUFFIXES, DOCTAGS_SUFFIX, RECORD_SUFFIX, list_outputs
+from inorder.documents.parquet import write_table
 
 from .folder import ExportFolder
 from .manifest import TableEntry
@@ -36,7 +39,7 @@ Write = Callable[[io.BytesIO, LoadedResult, Any], object]
 def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, progress: TableExport) -> TableEntry:
     """Write the files of one table, and remove those of documents that are gone."""
     digest = hashlib.sha256()
-    with open_results(data, table.kind) as results:
+    with table.open(data) as results:
         for result in results.iterate():
             loaded = results.load(result.doc_id)
             if loaded is None:
@@ -54,9 +57,6 @@ def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, pr
                 if not results.has(file.doc_id):
                     folder.begin()
                     folder.filesystem.unlink(file.path)
-    statistics = read_statistics(data) if table.name == "vectors/lexical" else None
-    if statistics is not None:
-        _put_file(folder, STATISTICS_PATH, statistics, progress)
     if folder.is_begun:
         folder.filesystem.sync_all(folder.root)
     return TableEntry(documents=progress.documents, rows=progress.rows, bytes=progress.bytes, sha256=digest.hexdigest())
@@ -122,8 +122,9 @@ def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> obj
 
 
 def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> object:
-    ids, counts = decoded
-    return write_lexical(buffer, ids, counts, loaded.cfg_hash)
+    columns = LexicalColumns(decoded.facts)
+    columns.add(decoded.item_id, decoded)
+    return write_table(buffer, pa.Table.from_batches([columns.finish()]).drop_columns(["doc_id", "number"]))
 
 
 _WRITERS: dict[str, Write] = {

@@ -9,8 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from inorder.dataset.results import hash_result
-from inorder.documents.layout import Result
+from inorder.dataset.results import ListedResult
 
 _ROW_BYTES = 64
 """What a document takes beside its content."""
@@ -44,7 +43,7 @@ class ShardKey:
 
 
 def plan_shards(
-    results: Iterable[Result], after: str, *, version: str, target_bytes: int, share: float
+    results: Iterable[ListedResult], after: str, *, version: str, target_bytes: int, share: float
 ) -> Iterator[Shard]:
     """Divide documents into shards of half to twice `target_bytes`. The last may be smaller; a single document may be
     larger. `results` are those that follow `after`. `share` is the size of a shard as a part of its results' sizes."""
@@ -54,7 +53,7 @@ def plan_shards(
         if documents and size + cost > 2 * target_bytes:
             yield Shard(after, last, documents, key.finish())
             key, size, documents, after = ShardKey(version), 0, 0, last
-        key.add(result.doc_id, hash_result(result))
+        key.add(result.doc_id, result.sha256)
         size, documents, last = size + cost, documents + 1, result.doc_id
         if size >= target_bytes / 2 and _is_boundary(result.doc_id, cost, target_bytes):
             yield Shard(after, last, documents, key.finish())

@@ -1,8 +1,8 @@
 """The stage `embed`: the chunks of every document become vectors, one table per document and family.
 
 An item is one document in one family, so that another dense provider recomputes dense vectors and nothing else. After
-all of them, the totals and the term statistics of the corpus are updated: the item `__corpus__` depends on all tables,
-and is skipped if none of them has changed.
+all of them, the totals of the corpus are updated: the item `__corpus__` depends on all tables, and is skipped if none
+of them has changed. Without a family there is nothing to do: words are found by the index alone.
 """
 
 import os
@@ -54,21 +54,19 @@ from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
-from .corpus import describe_change, read_identity
-from .corpus_identity import IdentityChange, IdentitySum
+from .corpus import CORPUS, CorpusChange, IdentitySum, encode_state, read_state
 from .groups import count_group, embed_group
-from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import find_module, identity, is_sparse_provider, policy
 from .providers.server.limits import ServerLimits
 from .shared.opening import OpenProviders
-from .worker import CORPUS, IMPORTS, STORED, UPDATE_IMPORTS, work
+from .worker import IMPORTS, STORED, work
 
 NAME = "embed"
-STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
+TOTALS = f"{VECTORS}/{CORPUS}.json"
 READS = ("chunks", VECTORS, "store", "chunk", NAME)
-"""What the statistics of the corpus are made of: folders of DATA, and how the names of stored results begin."""
+"""What the totals of the corpus are made of: folders of DATA, and how the names of stored results begin."""
 SCHEMA_VERSION = 1
-_CORPUS_VERSION = "totals 1, sum"
+_CORPUS_VERSION = "totals 2"
 """To be changed whenever the totals of the corpus change, or what identifies its vectors."""
 _IDENTITIES = 1024
 """Documents that are hashed at once."""
@@ -85,8 +83,6 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Dense embedding provider; `none` for no dense vectors."""
     sparse: str = _NONE
     """Sparse embedding provider; `none` for no sparse vectors."""
-    lexical: bool = True
-    """Whether to compute term frequencies."""
     layout: LayoutChoice = "auto"
     """Where vectors are kept: in the store of the stage, or in a file per document and family."""
     server_in_flight: int = _LIMITS.in_flight
@@ -99,7 +95,6 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     server_deadline_s: float = _LIMITS.deadline_s
 
     def __post_init__(self) -> None:
-        require(bool(self.families), "at least one of dense, sparse and lexical must be enabled")
         _ = self.server_limits  # checks them
 
     @property
@@ -113,16 +108,15 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     def families(self) -> dict[str, str]:
         """The enabled families, and the provider of each."""
         specs = {"dense": self.dense, "sparse": self.sparse}
-        enabled = {family: spec for family, spec in specs.items() if spec != _NONE}
-        return enabled | ({"lexical": "terms"} if self.lexical else {})
+        return {family: spec for family, spec in specs.items() if spec != _NONE}
 
 
 def make(settings: EmbedSettings) -> Stage:
     """The stage with these settings."""
-    providers = {family: spec for family, spec in settings.families.items() if family != "lexical"}
+    providers = settings.families
     for family, spec in providers.items():
         _require_family(family, spec)
-    opened = OpenProviders(providers, settings.server_limits, tuple(settings.families), settings.layout)
+    opened = OpenProviders(providers, settings.server_limits)
     cfg_hashes = _hash_configurations(settings)
     return Stage(
         name=NAME,
@@ -131,7 +125,6 @@ def make(settings: EmbedSettings) -> Stage:
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
         imports=IMPORTS,
-        update_imports=UPDATE_IMPORTS,
         follow_imports=(STORED, *filter(None, map(find_module, providers.values()))),
         hooks=StageHooks(
             worker_setup=opened.open_in_worker,
@@ -149,7 +142,7 @@ stage = Configurable(settings=EmbedSettings, make=make)
 
 
 def _needs_gpu(settings: EmbedSettings) -> bool:
-    return any(policy(spec) == "gpu" for family, spec in settings.families.items() if family != "lexical")
+    return any(policy(spec) == "gpu" for spec in settings.families.values())
 
 
 def _require_family(family: str, spec: str) -> None:
@@ -164,11 +157,10 @@ def _require_family(family: str, spec: str) -> None:
 
 def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
     """For each family, a hash of what its vectors depend on besides the chunks."""
-    versions = {
-        family: str(LEXICAL_VERSION) if family == "lexical" else identity(spec)
+    return {
+        family: hash_strings(NAME, str(SCHEMA_VERSION), family, identity(spec))
         for family, spec in settings.families.items()
     }
-    return {family: hash_strings(NAME, str(SCHEMA_VERSION), family, version) for family, version in versions.items()}
 
 
 def plan(
@@ -190,7 +182,9 @@ def plan(
         owns_device=False,
         is_stored=items.is_stored,
         derived_from=(
-            derive_from(data, ("chunk",), items.hash_configuration(), items.find_edits) if items.is_stored else None
+            derive_from(data, ("chunk",), items.hash_configuration(), items.find_edits)
+            if items.is_stored and settings.families
+            else None
         ),
     )
 
@@ -226,26 +220,28 @@ class EmbedItems:
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
+        if not self._families:
+            return
         for chunks in list_chunked(self._data):
             yield from self._make_items(chunks)
         yield Barrier()
         yield self._make_corpus_item()
 
-    def _make_corpus_item(self, change: bytes | None = None, identified: IdentityChange | None = None) -> WorkItem:
+    def _make_corpus_item(self, change: CorpusChange | None = None) -> WorkItem:
         """The item after all others, which are committed."""
         if self._on_embedded is not None:
             self._on_embedded()
-        identity, documents = self._identify_corpus() if identified is None else (identified.finish(), None)
+        state = None if change is None else change.finish()
+        identity = self._identify_corpus() if state is None else state.identity
         return WorkItem(
             item_id=CORPUS,
-            outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
+            outputs={"totals": f"{NAME}/{CORPUS}" if self.is_stored else TOTALS},
             cfg_hash=self._hash_corpus(identity),
             meta={
                 "family": CORPUS,
                 "families": list(self._cfg_hashes),
-                "change": change,
-                "documents": documents,
                 "identity": identity,
+                "state": None if state is None else encode_state(state),
             },
             reads=READS,
         )
@@ -263,27 +259,22 @@ class EmbedItems:
         if edits is None:
             return None
         corpus = last.count - 1
-        change = describe_change(self._data, self._cfg_hashes.keys(), sorted(ids), chunks.doc_ids)
-        items = self._add_corpus(edits.items, corpus, change, self._subtract_old(ids))
+        items = self._add_corpus(edits.items, corpus, self._describe_change(ids))
         return msgspec.structs.replace(edits, items=items, dropped={*edits.dropped, corpus})
 
     def _add_corpus(
-        self,
-        items: Iterable[tuple[int, WorkItem] | Barrier],
-        number: int,
-        change: bytes | None,
-        identified: IdentityChange | None,
+        self, items: Iterable[tuple[int, WorkItem] | Barrier], number: int, change: CorpusChange | None
     ) -> Iterator[tuple[int, WorkItem] | Barrier]:
         yield from items
         yield Barrier()
-        yield number, self._make_corpus_item(change, identified)
+        yield number, self._make_corpus_item(change)
 
-    def _subtract_old(self, doc_ids: Set[str]) -> IdentityChange | None:
-        """What identifies the vectors of all documents but these, which may get others; None: it is not known."""
+    def _describe_change(self, doc_ids: Set[str]) -> CorpusChange | None:
+        """The totals of all documents but these, which may get other vectors; None: they are not known."""
         if is_predicting() or not has_only_stored(self._data):
             return None
-        last = read_identity(self._data, CORPUS, self._hash_corpus)
-        return None if last is None else IdentityChange(self._data, self._cfg_hashes, doc_ids, last)
+        last = read_state(self._data, self._hash_corpus)
+        return None if last is None else CorpusChange(self._data, self._cfg_hashes, sorted(doc_ids), last)
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The items of a document that was just chunked."""
@@ -307,28 +298,24 @@ class EmbedItems:
 
     def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
-        return estimate_count(self._data, CHUNK_RESULTS) * len(self._cfg_hashes) + 1
+        return estimate_count(self._data, CHUNK_RESULTS) * len(self._cfg_hashes) + bool(self._cfg_hashes)
 
     def hash_configuration(self) -> str:
         """A hash of everything that the vectors of all families depend on besides the chunks."""
         families = [f"{family}={cfg_hash}" for family, cfg_hash in self._cfg_hashes.items()]
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, *families)
 
-    def _identify_corpus(self) -> tuple[bytes, dict[str, int]]:
-        """What identifies all vectors of the enabled families, taken from their fingerprints, and the number of
-        documents with vectors in each family."""
+    def _identify_corpus(self) -> str:
+        """What identifies all vectors of the enabled families, taken from their fingerprints."""
         total = IdentitySum()
-        documents = dict.fromkeys(self._cfg_hashes, 0)
         for block in self._list_identities():
             total.add(block)
-            for family in documents:
-                documents[family] += sum([item_id.startswith(f"{family}/") for item_id, _ in block])
-        return total.encode(), documents
+        return total.encode()
 
-    def _hash_corpus(self, identity: bytes) -> str:
-        """A hash of everything that the statistics of the corpus depend on."""
+    def _hash_corpus(self, identity: str) -> str:
+        """A hash of everything that the totals of the corpus depend on."""
         families = ",".join(self._cfg_hashes)
-        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, identity.hex())
+        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, identity)
 
     def _list_identities(self) -> Iterator[list[tuple[str, str]]]:
         """The item id of all vectors of the enabled families, each with what changes whenever they change, in

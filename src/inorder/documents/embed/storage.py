@@ -1,18 +1,14 @@
 """Write and read vector files: one table per document and family."""
 
 import io
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from inorder.documents.parquet import ParquetFacts, make_schema, read_table, write_table
 
-from .corpus_statistics import PackedStatistics, decode_statistics, pack_statistics, unpack_integers
 from .providers.base import Matrix, SparseVector
 
 SCHEMA_VERSION = 1
@@ -55,92 +51,6 @@ def write_sparse(
         "weights": [weights for _, weights in vectors],
     }
     return write_table(path, pa.table(columns, schema=layout))
-
-
-def write_lexical(
-    path: Path | io.BytesIO, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str
-) -> ParquetFacts:
-    """The terms of each chunk, and the frequency of each."""
-    layout = make_schema(
-        [
-            ("chunk_id", pa.string()),
-            ("length", pa.int32()),
-            ("terms", pa.list_(pa.string())),
-            ("counts", pa.list_(pa.int32())),
-        ],
-        _make_footer("lexical", cfg_hash),
-    )
-    columns: dict[str, Any] = {
-        "chunk_id": ids,
-        "length": [sum(each.values()) for each in counts],
-        "terms": [list(each) for each in counts],
-        "counts": [list(each.values()) for each in counts],
-    }
-    return write_table(path, pa.table(columns, schema=layout))
-
-
-def pack_counted(chunks: int, terms: pa.Table) -> PackedStatistics:
-    """The statistics of a corpus of this number of chunks. The table has, for each term, the number of chunks that
-    contain it, and its total frequency."""
-    text = _end_terms(terms["term"].combine_chunks()) if len(terms) else b""
-    columns = (array("q", view_integers(terms[name].combine_chunks()).tobytes()) for name in ("chunks", "count"))
-    return pack_statistics(chunks, text, *columns)
-
-
-def _end_terms(terms: pa.Array) -> bytes:
-    """The terms, each followed by a line feed. `pyarrow.compute` imports Pandas to join them with a text."""
-    _, places, text = terms.buffers()
-    ends = np.frombuffer(places, "<i4", len(terms) + 1, terms.offset * 4)
-    return np.insert(np.frombuffer(text, np.uint8)[ends[0] : ends[-1]], ends[1:] - ends[0], ord("\n")).tobytes()
-
-
-def make_statistics_table(statistics: PackedStatistics) -> pa.Table:
-    """The statistics of a corpus as a table."""
-    layout = make_schema(
-        [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],
-        _make_footer("statistics", "", chunks=statistics.chunks, length=statistics.length),
-    )
-    text = np.frombuffer(statistics.text, np.uint8)
-    ends = np.flatnonzero(text == ord("\n"))
-    count = len(ends)
-    offsets = np.concatenate([[0], ends - np.arange(count)]).astype("<i4")
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(statistics.text.replace(b"\n", b""))]
-    columns = [pa.Array.from_buffers(pa.string(), count, buffers)]
-    for packed in (statistics.chunk_counts, statistics.frequencies):
-        values = np.frombuffer(unpack_integers(packed, count), np.int64)
-        columns.append(pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(values)]))
-    return pa.Table.from_arrays(columns, schema=layout)
-
-
-def make_statistics_file(content: bytes) -> bytes:
-    """The statistics of a corpus as a Parquet file, from what the store has: the same, or such a file of an older
-    version."""
-    statistics = decode_statistics(content)
-    if statistics is None:
-        return content
-    buffer = io.BytesIO()
-    write_table(buffer, make_statistics_table(statistics))
-    return buffer.getvalue()
-
-
-def read_statistics_file(content: bytes) -> PackedStatistics:
-    """The inverse of `make_statistics_file`."""
-    table = read_table(io.BytesIO(content))
-    return pack_counted(int(table.schema.metadata[b"inorder.chunks"]), table)
-
-
-def view_integers(column: pa.Array) -> "npt.NDArray[np.int64]":
-    """The values of a column without nulls. `Array.to_numpy` imports Pandas, too."""
-    if not len(column):
-        return np.zeros(0, np.int64)
-    return np.frombuffer(column.buffers()[1], "<i8", len(column), column.offset * 8)
-
-
-def read_lexical(path: str | Path) -> list[tuple[int, list[str], list[int]]]:
-    """The length, the terms and their frequencies for each chunk."""
-    table = read_table(path, "length", "terms", "counts")
-    columns = (table[name].to_pylist() for name in ("length", "terms", "counts"))
-    return list(zip(*columns, strict=True))
 
 
 def read_dense(path: str | Path) -> tuple[list[str], Matrix]:

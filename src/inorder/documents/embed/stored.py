@@ -3,8 +3,8 @@
 PyArrow is imported for files only: it takes longer to load than many a run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -12,10 +12,9 @@ import numpy as np
 
 from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content, read_contents, read_many
+from inorder.stage.store.reading import is_stored, read_content, read_many
 
 from .providers.base import Matrix, SparseVector
-from .stored_terms import StoredTerms, unpack_stored_terms
 
 _ID_BYTES = 16
 
@@ -35,9 +34,6 @@ class _Sparse(msgspec.Struct, array_like=True):
     counts: list[int]
     indices: bytes
     weights: bytes
-
-
-_BYTE_MAX = 255
 
 
 class DenseVectors(NamedTuple):
@@ -74,18 +70,6 @@ def pack_sparse(ids: Sequence[str], vectors: Sequence[SparseVector], provider: s
     weights = b"".join(np.asarray(each, "<f4").tobytes() for _, each in vectors)
     counts = [len(each) for each, _ in vectors]
     return _PACK.encode(_Sparse(provider, vocabulary, _pack_ids(ids), counts, indices, weights))
-
-
-def pack_lexical(ids: Sequence[str], chunks: Sequence[Mapping[str, int]]) -> bytes:
-    """Encode the terms of each chunk, and the frequency of each."""
-    return _PACK.encode(make_stored_terms(_pack_ids(ids), chunks))
-
-
-def make_stored_terms(ids: bytes, chunks: Sequence[Mapping[str, int]]) -> StoredTerms:
-    """The terms of each chunk, and the frequency of each, as one table."""
-    counts = list(chain.from_iterable(terms.values() for terms in chunks))
-    packed = bytes(counts) if max(counts, default=0) <= _BYTE_MAX else np.asarray(counts, "<u4").tobytes()
-    return StoredTerms(ids, "\n".join(chain.from_iterable(chunks)), [len(terms) for terms in chunks], packed)
 
 
 def load_dense(source: Input) -> DenseVectors:
@@ -129,15 +113,6 @@ def unpack_sparse_origin(content: bytes) -> tuple[str, int]:
     return found.provider, found.vocabulary
 
 
-def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
-    """The inverse of `pack_lexical`: the ids of the chunks, and their terms."""
-    found = unpack_stored_terms(content)
-    terms, counts = found.text.split("\n"), found.list_counts()
-    ends = np.cumsum([0, *found.sizes]).tolist()
-    chunks = [dict(zip(terms[start:end], counts[start:end], strict=True)) for start, end in pairwise(ends)]
-    return _unpack_ids(found.ids), chunks
-
-
 def load_sparse_sizes(source: Input) -> SparseSizes:
     """How large the sparse vectors of a document are."""
     if not is_stored(source):
@@ -150,22 +125,6 @@ def load_sparse_sizes(source: Input) -> SparseSizes:
     _, vectors = unpack_sparse(content)
     norms = [float(np.linalg.norm(weights.astype(np.float64))) for _, weights in vectors]
     return SparseSizes([len(indices) for indices, _ in vectors], norms, _UNPACK_SPARSE.decode(content).provider)
-
-
-def load_stored_terms(sources: Sequence[Input]) -> Iterator[StoredTerms]:
-    """The terms of documents. Those of the store are read at once, with all between the first and the last one: they
-    should follow each other, and not be too many."""
-    if all(is_stored(source) for source in sources):
-        yield from map(unpack_stored_terms, read_contents(sources))
-        return
-    from .storage import read_lexical
-
-    for source in sources:
-        if is_stored(source):
-            yield unpack_stored_terms(read_content(source))
-        else:
-            chunks = [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
-            yield make_stored_terms(b"", chunks)
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:

@@ -1,131 +1,150 @@
-"""Totals of the vectors of one family over all documents, for the row `__corpus__`."""
+"""Totals of the vectors of one family, for the row `__corpus__`.
+
+They are counts, so documents can be added and removed again: the totals are those of the rest, in whatever order that
+was done.
+"""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
+
+import msgspec
 
 from inorder.documents.layout import Result
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
-from inorder.stage.store.inputs import Input
-
-from .step import summarize_norms
 
 _DIGITS = 4
 """Digits of norms and averages. The last digits of a model's vectors may depend on the other texts of a batch."""
-
-
-_UNITS = 10**_DIGITS
-DENSE_FACTS = frozenset(("vectors", "dimensions", "provider", "norms"))
+_NORM_DIGITS = 3
+"""Digits of the norms that are counted: so there are few different ones."""
+_NORM_UNITS = 10**_NORM_DIGITS
+_FENCE = 1.5
+"""An outlier is this many times the distance between the quartiles below the first or above the third."""
+_DENSE_FACTS = frozenset(("vectors", "dimensions", "provider", "norms"))
 """What the totals need of the fields that a worker returns for dense vectors."""
+K = TypeVar("K", int, str)
 
 
-def _round_norms(smallest: float, average: float, largest: float) -> dict[str, float]:
-    return {"min": round(smallest, _DIGITS), "avg": round(average, _DIGITS), "max": round(largest, _DIGITS)}
+class FamilyTotals(msgspec.Struct, kw_only=True):
+    """The vectors of one document or of many."""
 
+    documents: int = 0
+    vectors: int = 0
+    dimensions: dict[int, int] = {}
+    """The number of documents by the dimensions of their vectors, if these are dense."""
+    providers: dict[str, int] = {}
+    """The number of documents by provider."""
+    norms: dict[int, int] = {}
+    """The number of vectors by their length, in thousandths."""
+    nnz: dict[int, int] = {}
+    """The number of vectors by their number of terms, if they are sparse."""
 
-class FileFacts(NamedTuple):
-    """What the totals need to know of the vectors of one document."""
-
-    vectors: int
-    dimensions: int = 0
-    provider: str = ""
-    norms: tuple[int, int, int] | None = None
-    """The smallest, the average and the largest length, in units of the last digit; None: they are not known."""
-
-
-class FamilyTotals:
-    """Sums over the vectors of a family. Documents can be removed again: the totals are those of the rest, to the last
-    digit, in whatever order documents were added and removed."""
-
-    def __init__(self) -> None:
-        self.files: Counter[FileFacts] = Counter()
-        """How many documents have the same facts."""
-        self.nnz: Counter[int] = Counter()
-        """The number of vectors by their number of terms."""
-
-    @property
-    def documents(self) -> int:
-        """The number of documents."""
-        return self.files.total()
-
-    @property
-    def vectors(self) -> int:
-        """The number of vectors."""
-        return sum(facts.vectors * count for facts, count in self.files.items())
-
-    def add_file(
-        self, vectors: int, norms: Mapping[str, float], dimensions: int = 0, provider: str = "", *, times: int = 1
-    ) -> None:
-        """Add the vectors of one document; with `times=-1`, remove them."""
-        is_measured = bool(vectors and norms)
-        low, average, high = (round(norms[name] * _UNITS) if is_measured else 0 for name in ("min", "avg", "max"))
-        self.files[FileFacts(vectors, dimensions, provider, (low, average, high) if is_measured else None)] += times
-
-    def add_terms(self, counts: Iterable[int], *, times: int = 1) -> None:
-        """Add the number of terms of each vector of a document; with `times=-1`, remove them."""
-        for count in counts:
-            self.nnz[count] += times
+    def add(self, other: "FamilyTotals", times: int = 1) -> None:
+        """Add totals; with `times=-1`, remove them."""
+        self.documents += times * other.documents
+        self.vectors += times * other.vectors
+        _add(self.dimensions, other.dimensions, times)
+        _add(self.providers, other.providers, times)
+        _add(self.norms, other.norms, times)
+        _add(self.nnz, other.nnz, times)
 
     def summarize(self) -> dict[str, Any]:
         """The totals, as the manifest has them. Only what the family has is in it."""
-        files, nnz = +self.files, +self.nnz
         found: dict[str, Any] = {"documents": self.documents, "vectors": self.vectors}
-        if dimensions := max((facts.dimensions for facts in files), default=0):
-            found["dimensions"] = dimensions
-        if providers := {facts.provider for facts in files if facts.provider}:
-            found["providers"] = sorted(providers)
-        if nnz:
-            total = sum(value * count for value, count in nnz.items())
+        if self.dimensions:
+            found["dimensions"] = max(self.dimensions)
+        if self.providers:
+            found["providers"] = sorted(self.providers)
+        if self.nnz:
             found["nnz"] = {
-                "avg": round(total / nnz.total(), _DIGITS),
-                "p95": find_quantile(nnz, 0.95),
-                "p99": find_quantile(nnz, 0.99),
+                "avg": _average(self.nnz, _DIGITS),
+                "p95": find_quantile(self.nnz, 0.95),
+                "p99": find_quantile(self.nnz, 0.99),
             }
-        measured = [(facts.norms, facts.vectors * count) for facts, count in files.items() if facts.norms is not None]
-        if measured:
-            average = sum(norms[1] * count for norms, count in measured) / sum(count for _, count in measured)
-            low, high = min(norms[0] for norms, _ in measured), max(norms[2] for norms, _ in measured)
-            found["norms"] = _round_norms(low / _UNITS, average / _UNITS, high / _UNITS)
+        if self.norms:
+            found["norms"] = _summarize_counted(self.norms)
         return found
 
 
-def add_dense_table(totals: FamilyTotals, table: Result) -> None:
-    """Add dense vectors: from their fingerprint, or from the vectors if that does not say enough."""
-    path = f"{os.fspath(table.source)}{FINGERPRINT_SUFFIX}"
-    found = _read_extras(path) if table.stored is None else table.stored.extras
-    if not found.keys() >= DENSE_FACTS:
-        found = _measure_dense(table.source)
-    totals.add_file(found["vectors"], found["norms"], found["dimensions"], found["provider"])
+def _add(counts: dict[K, int], others: Mapping[K, int], times: int) -> None:
+    for each, count in others.items():
+        found = counts.get(each, 0) + times * count
+        if found:
+            counts[each] = found
+        else:
+            del counts[each]
 
 
-def add_sparse_table(totals: FamilyTotals, table: Result) -> None:
-    """Add sparse vectors."""
+def _average(counts: Mapping[int, int], digits: int) -> float:
+    return round(sum(value * count for value, count in counts.items()) / sum(counts.values()), digits)
+
+
+def _summarize_counted(norms: Mapping[int, int]) -> dict[str, float]:
+    low, high = find_quantile(norms, 0.25), find_quantile(norms, 0.75)
+    reach = _FENCE * (high - low)
+    found = {
+        "min": min(norms),
+        "avg": _average(norms, _DIGITS),
+        "max": max(norms),
+        "p95": find_quantile(norms, 0.95),
+        "p99": find_quantile(norms, 0.99),
+    }
+    outliers = sum(count for norm, count in norms.items() if not low - reach <= norm <= high + reach)
+    return {name: round(value / _NORM_UNITS, _DIGITS) for name, value in found.items()} | {"outliers": outliers}
+
+
+def measure_table(family: str, table: Result) -> FamilyTotals:
+    """The totals of the vectors of one document."""
+    return (_measure_dense if family == "dense" else _measure_sparse)(table)
+
+
+def _measure_dense(table: Result) -> FamilyTotals:
+    """From the fingerprint or the row of the vectors, or from the vectors if it does not say enough."""
+    facts = _read_extras(table) if table.stored is None else table.stored.extras
+    norms = facts.get("norms", {})
+    if not facts.keys() >= _DENSE_FACTS or (norms and norms["min"] != norms["max"]):
+        from .providers.base import measure_rows
+        from .stored import load_dense
+
+        ids, matrix, provider, _ = load_dense(table.source)
+        return _make_totals(len(ids), provider, measure_rows(matrix).tolist(), dimensions=matrix.shape[1])
+    lengths = [norms["min"]] * facts["vectors"] if norms else []
+    return _make_totals(facts["vectors"], facts["provider"], lengths, dimensions=facts["dimensions"])
+
+
+def _measure_sparse(table: Result) -> FamilyTotals:
     from .stored import load_sparse_sizes
 
     counts, norms, provider = load_sparse_sizes(table.source)
-    totals.add_file(len(counts), summarize_norms(norms), provider=provider)
-    totals.add_terms(counts)
+    return _make_totals(len(counts), provider, norms, counts)
 
 
-def _read_extras(path: str) -> dict[str, Any]:
+def _make_totals(
+    vectors: int, provider: str, norms: Iterable[float], nnz: Iterable[int] = (), dimensions: int = 0
+) -> FamilyTotals:
+    return FamilyTotals(
+        documents=1,
+        vectors=vectors,
+        dimensions={dimensions: 1} if dimensions else {},
+        providers={provider: 1} if provider else {},
+        norms=_count(round(norm * _NORM_UNITS) for norm in norms),
+        nnz=_count(nnz),
+    )
+
+
+def _count(values: Iterable[int]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for value in values:
+        found[value] = found.get(value, 0) + 1
+    return found
+
+
+def _read_extras(table: Result) -> dict[str, Any]:
+    path = f"{os.fspath(table.source)}{FINGERPRINT_SUFFIX}"
     if not os.path.exists(path):
         return {}
     fingerprint = decode_fingerprint(Path(path).read_bytes())
     return {} if fingerprint is None else fingerprint.extras
-
-
-def _measure_dense(source: Input) -> dict[str, Any]:
-    from .providers.base import measure_rows
-    from .stored import load_dense
-
-    ids, matrix, provider, _ = load_dense(source)
-    return {
-        "vectors": len(ids),
-        "dimensions": matrix.shape[1],
-        "provider": provider,
-        "norms": summarize_norms(measure_rows(matrix).tolist()),
-    }

@@ -1,4 +1,4 @@
-"""The worker of stage `embed`: from the chunks of one document to its vectors; and the statistics of the corpus."""
+"""The worker of stage `embed`: from the chunks of one document to its vectors; and the totals of the corpus."""
 
 import os
 from collections.abc import Sequence
@@ -8,37 +8,28 @@ from typing import TYPE_CHECKING, Any
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 
-from .counting.counts import count_corpus
-from .lexical import count_terms
+from .corpus import CORPUS, CorpusState, count_corpus, decode_state, encode_state
 from .step import embed, measure, summarize
 
 if TYPE_CHECKING:
-    from .counting.counts import CorpusSummary
     from .groups import EmbeddedDocument
 
-CORPUS = "__corpus__"
-UPDATE_IMPORTS = ("inorder.documents.embed.corpus", "inorder.stage.store.compression")
-"""What the statistics of the corpus need after few changes."""
-IMPORTS = (*UPDATE_IMPORTS, "inorder.documents.embed.storage", "inorder.documents.embed.term_statistics")
-"""What they need if all documents are counted."""
+IMPORTS = ("inorder.stage.store.compression",)
+"""What the totals of the corpus need."""
 STORED = "inorder.documents.embed.stored"
 """What the vectors of a document need, besides their provider."""
 OPENER = "opener"
 """The resource that opens the provider of a family with its first document."""
 OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
-COUNTS = "counts"
-"""The resource that has the address of the counting process."""
 _FORMAT = "parquet"
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    """Embed one document in one family, or compute the statistics of the corpus."""
+    """Embed one document in one family, or sum up the corpus."""
     family = item.meta["family"]
     if family == CORPUS:
         return _summarize_corpus(item, context)
-    if family == "lexical":
-        return _count_lexical(item, context)
     from .groups import take_embedded
 
     embedded = take_embedded(item, context) or _embed_alone(item, context, _get_provider(context, family))
@@ -90,29 +81,6 @@ def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocu
     return {**summarize("sparse", vectors, provider, norms), "vector_format": _name_format(context), **written}
 
 
-def _count_lexical(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    from inorder.documents.chunk.storage import read_texts
-
-    from .stored import pack_lexical
-
-    ids, texts = read_texts(item.inputs["chunks"])
-    context.progress(0, len(texts), "vector")
-    counts = [count_terms(text) for text in texts]
-    context.measure(vectors=len(ids))
-    if context.is_stored:
-        written = _store(context, pack_lexical(ids, counts))
-    else:
-        from .storage import write_lexical
-
-        written = write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)._asdict()
-    return {
-        "vectors": len(ids),
-        "avg_nnz": round(sum(map(len, counts)) / max(1, len(ids)), 3),
-        "vector_format": _name_format(context),
-        **written,
-    }
-
-
 def _store(context: StageContext, content: bytes) -> dict[str, Any]:
     """Write vectors to the store. Returns what the manifest says of their file: there is none."""
     context.write_output("vectors", content)
@@ -153,45 +121,12 @@ def _get_provider(context: StageContext, family: str) -> Any:
 
 
 def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
-    """Totals of every family, and the statistics of all terms."""
-    from .corpus import count_chunks, keep_state
-
-    data = os.fspath(context.data)
-    found = _find_counted(item, context) or _count_all(data, item)
-    if context.is_stored:
-        context.write_output("statistics", found.statistics)
-        keep_state(data, item.cfg_hash, found.totals, item.meta["identity"])
-    else:
-        from .storage import make_statistics_file
-
-        context.write_output("statistics", make_statistics_file(found.statistics))
-    chunks = count_chunks(found.totals)
+    """Totals of every family. If few documents have changed, the plan has them."""
+    known, families = item.meta["state"], item.meta["families"]
+    totals = decode_state(known).families if known else count_corpus(os.fspath(context.data), families)
+    context.write_output("totals", encode_state(CorpusState(item.meta["identity"], totals)))
     return {
-        "documents": max(total.documents for total in found.totals.values()),
-        "chunks": chunks,
-        "terms": found.terms,
-        "average_length": round(found.length / max(1, chunks), 3),
-        "families": {family: total.summarize() for family, total in found.totals.items()},
+        "documents": max(total.documents for total in totals.values()),
+        "chunks": max(total.vectors for total in totals.values()),
+        "families": {family: total.summarize() for family, total in totals.items()},
     }
-
-
-def _find_counted(item: WorkItem, context: StageContext) -> "CorpusSummary | None":
-    """What the counting process of this run has counted."""
-    address, documents = context.resources.get(COUNTS, ""), item.meta.get("documents")
-    if not address or documents is None:
-        return None
-    from .counting.process import ask_for_counts
-
-    return ask_for_counts(address, documents)
-
-
-def _count_all(data: str, item: WorkItem) -> "CorpusSummary":
-    from .corpus import update_corpus
-    from .counting.counts import summarize_counts, summarize_statistics
-
-    families, change = item.meta["families"], item.meta.get("change")
-    updated = None if change is None else update_corpus(data, item.item_id, families, change)
-    if updated is not None:
-        return summarize_statistics(*updated)
-    counts = count_corpus(data, families)
-    return summarize_counts(counts.totals, counts.terms)

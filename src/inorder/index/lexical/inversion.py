@@ -188,7 +188,7 @@ def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment], dea
         return
     if alive.any():
         merged = _create_segment(connection, chunks[alive], lengths[alive])
-        found = _read_together(connection, segments)
+        found = read_together(connection, segments)
         for terms, columns in found if alive.all() else _drop_dead(found, alive):
             _insert_blocks(connection, merged, terms, columns)
     ids = [(segment.id,) for segment in segments]
@@ -212,7 +212,7 @@ def _drop_dead(
         yield [terms[at] for at in present.tolist()], remaining
 
 
-def _read_together(
+def read_together(
     connection: sqlite3.Connection, segments: Sequence[IndexSegment]
 ) -> Iterator[tuple[list[str], PostingColumns]]:
     """The postings of all these segments, a limited number of terms at a time, with the chunks numbered together."""

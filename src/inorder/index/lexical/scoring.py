@@ -62,7 +62,7 @@ class LexicalIndex:
             numbers, *counts = self._read_group(group)
             if not len(numbers):
                 continue
-            rarity = math.log(1 + (self._count - len(numbers) + 0.5) / (len(numbers) + 0.5))
+            rarity = compute_rarity(self._count, len(numbers))
             for count, norms, field in zip(counts, self._norms, scores, strict=True):
                 if count.any():
                     field[numbers] += _saturate(count, norms[numbers], rarity * (SATURATION + 1))
@@ -95,6 +95,11 @@ class LexicalIndex:
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
         """Indexed terms that begin with `start` and have about the right length."""
         return {term for term in find_terms(self._connection, start) if shortest <= len(term) <= longest}
+
+
+def compute_rarity(chunks: int, found: int) -> float:
+    """What a term weighs that `found` of all `chunks` have: the inverse document frequency of BM25."""
+    return math.log(1 + (chunks - found + 0.5) / (found + 0.5))
 
 
 def make_norms(lengths: Numbers, average: float) -> Scores:

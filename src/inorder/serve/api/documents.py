@@ -16,7 +16,7 @@ from .endpoint import DataParams, ItemParams
 
 _BLOCKS_MAX = 400
 _TEXT_MAX = 20_000
-_STAGES = (("doctags", "{}"), ("chunk", "{}"), ("embed", "dense/{}"), ("embed", "lexical/{}"), ("index", "{}"))
+_STAGES = (("doctags", "{}"), ("chunk", "{}"), ("embed", "dense/{}"), ("index", "{}"))
 _KINDS = {
     "title": "title",
     "section_header": "heading",
@@ -293,8 +293,7 @@ def _list_steps(data: str, item_id: str) -> Iterator[StageStep]:
         name = f"{stage} ({pattern.partition('/')[0]})" if "/" in pattern else stage
         found = open_table(data, stage).find(pattern.format(item_id))
         if found is None:
-            if pattern != "lexical/{}":
-                yield StageStep(stage=name, status="none")
+            yield StageStep(stage=name, status="none")
             continue
         row, raw = found
         facts = {key: value for key, value in msgspec.json.decode(raw).items() if key not in _COMMON and value}

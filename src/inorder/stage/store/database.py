@@ -98,27 +98,6 @@ class StoreReader:
         rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id), content="content")
         return self._unpack(rows[0]) if rows else None
 
-    def read_range(self, first: str, last: str) -> dict[str, tuple[StoredItem, bytes]]:
-        """Return the fingerprint and the content of every item from `first` to `last`, by id. Both ids are valid
-        Unicode. Raises as `read` does."""
-        rows = self._fetch_items("WHERE item_id BETWEEN ? AND ?", first, last, content="content")
-        return {row[0]: self._unpack(row) for row in rows}
-
-    def read_written(self, after: int, count: int, *, without_content: str) -> list[tuple[int, StoredItem, bytes]]:
-        """Return up to `count` items whose rows have numbers above `after`, in the order in which they were written:
-        number, fingerprint and content. The content of those whose ids begin with `without_content` is not read, and
-        returned as empty. Raises as `read` does."""
-        beyond = without_content[:-1] + chr(ord(without_content[-1]) + 1)
-        condition = f"WHERE items.rowid > {after} ORDER BY items.rowid LIMIT {count}"
-        content = "CASE WHEN item_id >= ? AND item_id < ? THEN NULL ELSE content END, items.rowid"
-        rows = self._fetch_items(condition, without_content, beyond, content=content)
-        return [
-            (row[-1], make_item(row, self._find_dictionary), b"")
-            if row[-2] is None
-            else (row[-1], *self._unpack(row[:-1]))
-            for row in rows
-        ]
-
     def _unpack(self, row: Any) -> tuple[StoredItem, bytes]:
         item_id, *_, codec, stored = row
         try:

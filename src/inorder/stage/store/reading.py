@@ -1,7 +1,6 @@
 """Reads an input of an item: a file, a result in the store of another stage, or content with an address."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from inorder.stage.contracts import StageError
@@ -47,37 +46,6 @@ def read_many(sources: Sequence[Input]) -> Iterator[bytes]:
     found = {} if store is None else store.read_all([each.item_id for each in stored])
     for source in stored:
         yield _require_same(source, found.get(source.item_id))
-
-
-def read_contents(sources: Sequence[Input]) -> Iterator[bytes]:
-    """Yield the content of each of these inputs. Those that lie in one store and are in the order of their ids are read
-    at once, with all that lie between them: they should follow each other, and not be too many. Raises as
-    `read_content` does."""
-    first = sources[0] if sources else None
-    last = sources[-1] if sources else None
-    if not isinstance(first, StoredInput) or not isinstance(last, StoredInput) or not _is_one_range(sources):
-        yield from map(read_content, sources)
-        return
-    from .database import open_store  # a worker that reads only files needs no database
-
-    store = open_store(first.data, first.stage)
-    found = {} if store is None else store.read_range(first.item_id, last.item_id)
-    for source in sources:
-        if isinstance(source, StoredInput):
-            yield _require_same(source, found.get(source.item_id))
-
-
-def _is_one_range(sources: Sequence[Input]) -> bool:
-    """Whether all inputs are in one store, in order, with ids that are valid Unicode."""
-    from .rows import encode_id
-
-    stored = [each for each in sources if isinstance(each, StoredInput) and each.content is None]
-    return (
-        len(stored) == len(sources)
-        and len({(each.data, each.stage) for each in stored}) == 1
-        and all(before.item_id < after.item_id for before, after in pairwise(stored))
-        and all(isinstance(encode_id(each.item_id), str) for each in stored)
-    )
 
 
 def _require_same(source: StoredInput, found: "tuple[StoredItem, bytes] | None") -> bytes:

@@ -88,7 +88,7 @@ def _describe_stage(data: DataDirectory, stage: str) -> dict[str, Any]:
     return {
         "stage": stage,
         "items": statuses.count_by_status(),
-        "contents": summarize_contents(stage, data.layout(stage).manifest, statuses),
+        "contents": summarize_contents(data.root, stage, statuses),
         "failures": statuses.count_by_category(),
         "latest_run": latest,
         "warnings": _list_warnings(data, stage, statuses, holder),
@@ -194,15 +194,23 @@ def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]
         inside = ", ".join(pluralize(found[name], name[:-1]) for name in ("lines", "symbols", "calls"))
         searchable = f"{pluralize(found['chunks'], 'chunk')} of {pluralize(found['documents'], 'document')}"
         rows = [("searchable", f"{searchable} and {pluralize(found['files'], 'file')} of code")]
-        return rows + ([("code", f"{languages}; {inside}")] if found["files"] else [])
+        rows += [("code", f"{languages}; {inside}")] if found["files"] else []
+        return [*rows, *_format_families(found["families"])]
+    return _format_families(found["families"])
+
+
+def _format_families(families: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
-    for family, sums in found["families"].items():
+    for family, sums in families.items():
         details = [sums["provider"]] if "provider" in sums else []
         details += [f"{sums['dimensions']} dimensions"] if "dimensions" in sums else []
+        details += [pluralize(sums["terms"], "term")] if "terms" in sums else []
+        if nnz := sums.get("nnz"):
+            details.append(f"{nnz['avg']:.1f} per vector, 99 % up to {nnz['p99']}")
+        if outliers := sums.get("norms", {}).get("outliers"):
+            details.append(f"{outliers} of unusual length")
         counts = f"{pluralize(sums['vectors'], 'vector')} of {pluralize(sums['documents'], 'document')}"
         rows.append((family, f"{counts} ({', '.join(details)})" if details else counts))
-    if corpus := found["corpus"]:
-        rows.append(("corpus", f"{corpus['terms']} terms in {pluralize(corpus['chunks'], 'chunk')}"))
     return rows
 
 

@@ -13,9 +13,9 @@ from inorder.cli.parameters import Given, JsonOption, run_options
 def embed(as_json: JsonOption = False, *, given: Given) -> None:
     """Compute vectors for the chunks in DATA.
 
-    Writes DATA/vectors/dense, sparse and lexical. The default provider needs no model and no network: it hashes words
-    and character n-grams. Term counts for BM25 and the corpus statistics in DATA/vectors/__corpus__.parquet are kept up
-    to date. The default of --policy depends on the provider.
+    Computes dense and sparse vectors, and totals of all of them. The default provider needs no model and no network: it
+    adds up word vectors. Lexical vectors are the terms of the index: see `inorder index`. The default of --policy
+    depends on the provider.
 
     Exit codes are those of `inorder doctags`.
     """
