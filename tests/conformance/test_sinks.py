@@ -18,6 +18,7 @@ from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.memory import MemorySink
 from inorder.sinks.testing import RULES, BrokenRule, MakeHarness, SinkHarness
 from tests.sinks.harnesses import (
+    KeepingHarness,
     LateStoreHarness,
     ManifestHarness,
     MemoryHarness,
@@ -45,6 +46,7 @@ HARNESSES: dict[str, Callable[[Path], SinkHarness]] = {
     "manifest": ManifestHarness,
     "outputs": lambda folder: OutputsHarness(SystemFilesystem(), str(folder)),
     "sqlite": SqliteHarness,
+    "sqlite that keeps": KeepingHarness,
     "store": StoreHarness,
     "late store": LateStoreHarness,
     "make_documented_harness": make_documented_harness,

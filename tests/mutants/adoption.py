@@ -9,15 +9,15 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "staged results are not adopted",
         "runtime/loop.py",
-        "if results.found_count:",
+        "if results.is_adopting:",
         "if False:",
         f"{_STAGE}::test_a_resumed_run_says_how_many_results_it_adopted",
     ),
     Mutant(
         "a result is adopted for whatever item has its seq",
         "runtime/result_log.py",
-        "and record.identity == _hash(self._codec.identify(item))",
-        "",
+        "return record if record is not None and record.identity == identity else None",
+        "return record",
         f"{_SPOOL}::test_an_item_that_is_another_one_now_is_computed_again",
     ),
     Mutant(
@@ -37,7 +37,7 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a racy stat without a hash is trusted",
         "stage/staged_results.py",
-        "present.signature == stat.signature and not stat.is_racy",
+        "present.signature == stat.signature and (bool(task.item.identity) or not stat.is_racy)",
         "present.signature == stat.signature",
         f"{_STAGE}::test_an_input_without_a_hash_is_trusted_only_if_its_stat_proves_it[False]",
     ),
@@ -65,7 +65,7 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run that does not resume adopts",
         "stage/staged_results.py",
-        "opened.resume_point.end if opened.is_resumed else None",
+        "opened.resume_point.end if adopts else None",
         "opened.resume_point.end",
         f"{_STAGE}::test_a_run_that_does_not_resume_adopts_nothing[options0]",
     ),

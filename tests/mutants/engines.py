@@ -324,8 +324,8 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the lease time cuts the time limit of an item",
         _POOL,
-        " and (self._timeout_s is None or running is None)",
-        "",
+        ">= self._lease_s and limit_s is None:",
+        ">= self._lease_s:",
         f"{_SILENCE}::test_the_time_limit_of_an_item_decides_alone",
     ),
     Mutant(
@@ -359,8 +359,8 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "progress is read while it is written",
         _STATUS,
-        "if version % 2 == 0 and ",
-        "if ",
+        "if version % 2 == 0 and self._words[_VERSION] == version",
+        "if self._words[_VERSION] == version",
         f"{_HEARTBEAT}::test_progress_that_is_being_written_is_not_read",
     ),
     Mutant(

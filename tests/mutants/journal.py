@@ -62,8 +62,8 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
         "sinks change before the outcomes are written",
         "runtime/commit.py",
         "self._journal.write_outcomes(to_terminal(run.start, entries))\n"
-        "        positions = [sink.apply(entries) for sink in self._sinks]\n",
-        "positions = [sink.apply(entries) for sink in self._sinks]\n"
+        "        positions = [self._apply(sink, entries) for sink in self._sinks]\n",
+        "positions = [self._apply(sink, entries) for sink in self._sinks]\n"
         "        self._journal.write_outcomes(to_terminal(run.start, entries))\n",
         "tests/journal/test_durability.py",
     ),
@@ -85,8 +85,8 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what a dead process had not synced is called safe",
         "runtime/recovery.py",
-        "        sink.sync()\n",
-        "        pass\n",
+        "            sink.sync()\n",
+        "            pass\n",
         "tests/journal/test_recovery.py",
     ),
     Mutant(

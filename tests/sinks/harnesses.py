@@ -181,6 +181,13 @@ class SqliteHarness(SinkHarness):
         return self.statements.count("COMMIT")
 
 
+class KeepingHarness(SqliteHarness):
+    """The same, with a sink that keeps the rows of earlier runs."""
+
+    def open(self) -> Sink:
+        return SqliteSink(str(self.path), SCHEMA, self._write, keeps=True)
+
+
 class StoreHarness(SinkHarness):
     """The store of a stage. Rows are read in the order in which they were written."""
 

@@ -28,7 +28,7 @@ from inorder.lanes import Lane, LaneConfig
 from inorder.runtime.identity import PlanDigest
 from inorder.runtime.loop import ResumeState
 from inorder.runtime.recovery import mark_distrusted
-from inorder.sinks.base import Entry, Position, Sink, apply_skipped, complete_sink
+from inorder.sinks.base import Entry, Position, Sink, apply_skipped, complete_sink, is_final
 
 Describe = Callable[[Envelope, Any, int], Entry]
 """Builds the entry for the sinks from an envelope, its item and its number of attempts."""
@@ -78,6 +78,11 @@ class CommitJournal:
         """Whether every commit must be durable before the next one."""
         return self._options.fsync == "always"
 
+    @property
+    def syncs_outcomes(self) -> bool:
+        """Whether outcomes must be durable before a sink changes."""
+        return self._options.fsync in ("always", "batch")
+
     def note(self, command: WindowOpened | RetryScheduled) -> None:
         """Write a record of this command together with the next outcomes, before them."""
         self._notes.append(to_record(command))
@@ -85,7 +90,7 @@ class CommitJournal:
     def write_outcomes(self, terminal: Terminal) -> None:
         """Write outcomes and sync them if the policy says so. Must precede any change of a sink."""
         self._writer.append(*self._drain_notes(), terminal)
-        if self._options.fsync in ("always", "batch"):
+        if self.syncs_outcomes:
             self._writer.sync()
 
     def write_plain_outcomes(self, run: CommitRun) -> None:
@@ -159,13 +164,19 @@ class CommitLane:
             entries.append(self._describe(envelope, item, run.retries.get(envelope.seq, 0) + 1))
             self._digest.add(item)
         self._journal.write_outcomes(to_terminal(run.start, entries))
-        positions = [sink.apply(entries) for sink in self._sinks]
+        positions = [self._apply(sink, entries) for sink in self._sinks]
         self.write_commit(run.end, positions, self._digest.value())
         if self._journal.is_checkpoint_due:
             self.checkpoint()
         if self._on_commit is not None:
             self._on_commit(entries)
         return run.end
+
+    def _apply(self, sink: Sink, entries: Sequence[Entry]) -> Position:
+        """Apply a run to a sink. What cannot be undone comes after what must not be lost with it."""
+        if self._journal.syncs_outcomes and is_final(sink):
+            self._sync(self._sinks[: self._sinks.index(sink)])
+        return sink.apply(entries)
 
     def commit_skipped(self, start: int, count: int, digest: bytes | None = None) -> None:
         """Commit items that are up to date and in no plan, as skipped ones without an item, from seq `start` on.
@@ -208,7 +219,11 @@ class CommitLane:
             sink.close()
 
     def _sync_sinks(self) -> None:
-        for sink in self._sinks:
+        self._sync(self._sinks)
+
+    @staticmethod
+    def _sync(sinks: Sequence[Sink]) -> None:
+        for sink in sinks:
             try:
                 sink.sync()
             except InfrastructureError as error:

@@ -27,7 +27,7 @@ from inorder.runtime.commit import CommitJournal, CommitLane, Describe, Threaded
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
 from inorder.runtime.memory_probe import MemoryProbe
-from inorder.runtime.recovery import OpenedJournal, SinksBehind, create_journal, resume_journal
+from inorder.runtime.recovery import OpenedJournal, SinksBehind, create_journal, resume_journal, settle_journal
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry, Sink
 
@@ -72,6 +72,14 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
                 raise
             opened = create_journal(self.filesystem, self.path, self.header, self.sinks)
             return opened._replace(warning=f"{error.problem}; the run starts over, and does again what is missing")
+
+    def open_remainder(self) -> OpenedJournal:
+        """Create the journal of a plan that is a remainder. Before it replaces that of an interrupted run, the sinks
+        are brought to the newest position that all of them hold (`settle_journal`)."""
+        warning = ""
+        if self.filesystem.stat(self.path) is not None:
+            warning = settle_journal(self.filesystem, self.path, self.sinks)
+        return create_journal(self.filesystem, self.path, self.header, self.sinks)._replace(warning=warning)
 
 
 class DurableRun:

@@ -4,6 +4,10 @@
 
 Every step can be interrupted and repeated. Sinks are rolled back before the journal is truncated: while the journal
 contains commit runs that may have reached a sink, the next recovery can undo them.
+
+A run whose plan is a remainder is not resumed. `settle_journal` brings its sinks to one position, and the next run
+replaces the journal. A sink that cannot be rolled back decides: if it has applied a run that the journal does not
+record as committed, the others keep what they have of that run. They got it first, so they have all of it.
 """
 
 import contextlib
@@ -18,7 +22,7 @@ from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal
 from inorder.journal.replay import Candidate, CorruptRecord, Replay, replay
 from inorder.journal.scan import Claim, ScanResult, ScanVerdict, scan
 from inorder.journal.writer import JournalWriter
-from inorder.sinks.base import AppliedRun, Output, Position, Sink, find_origin
+from inorder.sinks.base import AppliedRun, Output, Position, Sink, advance_sink, find_applied, find_origin
 
 RESTORE_HINT = "restore it from a backup, or remove it to start over"
 """What to do about a damaged journal."""
@@ -90,6 +94,8 @@ def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Seq
         file = filesystem.open(path)
     except OSError as error:
         raise _make_write_error(path, error) from error
+    if filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None:
+        _remove_mark(filesystem, path)
     for sink, origin in zip(sinks, origins, strict=True):
         sink.roll_back(origin, ())
     writer = JournalWriter(file, path, replay(scan(data).records), len(data))
@@ -122,6 +128,53 @@ def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sin
         warning = f"the journal {path} has a torn tail at byte {scanned.offset}: {scanned.message}; it was cut there"
     is_finished = state.is_end and candidate == state.newest_candidate
     return OpenedJournal(writer, state.build_resume_point(candidate), candidate.digest, True, is_finished, warning)
+
+
+def settle_journal(filesystem: Filesystem, path: str, sinks: Sequence[Sink]) -> str:
+    """Bring the sinks of an interrupted run, which is not resumed, to the newest position that all of them hold.
+    Repeated, it changes nothing more. Returns a warning, or an empty string. The journal stays as it is; the caller
+    replaces it."""
+    scanned, state = read_journal(filesystem, path)
+    _require_same_header(path, None, state.header, [sink.name for sink in sinks])
+    if filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None:
+        state = _replay_synced(scanned, _read_synced_bytes(filesystem, path))
+    candidate = _choose_candidate(path, state, sinks)
+    terminals = [one.record for one in scanned.records if isinstance(one.record, Terminal)]
+    end, positions, warning = _roll_forward(candidate, terminals, sinks)
+    undone = _list_runs_from(terminals, end)
+    for sink, position in zip(sinks, positions, strict=True):
+        sink.roll_back(position, undone)
+        sink.sync()
+    return warning
+
+
+def _roll_forward(
+    candidate: Candidate, terminals: Sequence[Terminal], sinks: Sequence[Sink]
+) -> tuple[int, list[Position], str]:
+    """Return the seq and the positions of the sinks that follow the one which cannot be rolled back, and a warning if
+    one of them cannot follow."""
+    marks = [Position(*candidate.marks[sink.name]) for sink in sinks]
+    applied = [find_applied(sink, mark) for sink, mark in zip(sinks, marks, strict=True)]
+    end = max((position.end for position in applied), default=candidate.end)
+    if end == candidate.end:
+        return end, marks, ""
+    runs = [run for run in _list_runs_from(terminals, candidate.end) if run.end <= end]
+    if runs and runs[-1].end == end:
+        reached = [
+            position if position.end == end else advance_sink(sink, mark, runs)
+            for sink, mark, position in zip(sinks, marks, applied, strict=True)
+        ]
+        found = [position for position in reached if position is not None]
+        if len(found) == len(sinks):
+            return end, found, ""
+    behind = ", ".join(sink.name for sink, position in zip(sinks, applied, strict=True) if position.end < end)
+    warning = f"seqs {candidate.end} to {end - 1} of the interrupted run are missing in {behind}"
+    return candidate.end, marks, warning
+
+
+def _list_runs_from(terminals: Iterable[Terminal], start: int) -> list[AppliedRun]:
+    """List the runs from `start` on."""
+    return _list_applied_runs(terminal.slice_from(start) for terminal in terminals if terminal.end > start)
 
 
 def mark_distrusted(filesystem: Filesystem, path: str, durable: int) -> None:
@@ -237,9 +290,7 @@ def _choose_candidate(path: str, state: Replay, sinks: Sequence[Sink]) -> Candid
 
 def _roll_back(scanned: ScanResult, candidate: Candidate, sinks: Sequence[Sink]) -> None:
     terminals = (one.record for one in scanned.records if isinstance(one.record, Terminal))
-    undone = _list_applied_runs(
-        terminal.slice_from(candidate.end) for terminal in terminals if terminal.end > candidate.end
-    )
+    undone = _list_runs_from(terminals, candidate.end)
     for sink in sinks:
         sink.roll_back(Position(*candidate.marks[sink.name]), undone)
 

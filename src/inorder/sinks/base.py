@@ -31,13 +31,20 @@ A sink may have three more methods. `origin` returns the position at which a new
 sink. `complete` is called once every entry of a run is applied, before the journal records its end. `apply_skipped`
 applies entries that were skipped and have no item. See `find_origin`, `complete_sink` and `apply_skipped`.
 
+An interrupted run of a plan that is a remainder cannot be repeated: the plan has only what is left to do. So its sinks
+are brought to one position before the next run begins. If one of them stays ahead of the journal, the others must
+follow it. Two more methods serve that: `applied` of the sink that stays ahead, which has an attribute `is_final`, and
+`advance` of the others. At most one sink of such a plan is final, and it is the last. Where outcomes are durable before
+sinks change (`fsync`), the others are synced before it applies a run. See `is_final`, `find_applied` and
+`advance_sink`.
+
 A sink has no method to verify its content. `inorder verify` reads what is on disk without opening a sink: it needs no
 lock, no schema and no function of the user, and it compares the content with manifest, journal and fingerprints, which
 no sink knows.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -193,6 +200,29 @@ def find_origin(sink: Sink) -> Position:
     """
     origin = getattr(sink, "origin", None)
     found: Position = Position() if origin is None else origin()
+    return found
+
+
+def is_final(sink: Sink) -> bool:
+    """Whether what a sink has applied cannot be undone, and other sinks follow it: it has an attribute `is_final`."""
+    found: bool = getattr(sink, "is_final", False)
+    return found
+
+
+def find_applied(sink: Sink, position: Position) -> Position:
+    """Return how far a final sink has come in the run that `position` belongs to: by its method `applied`. Any other
+    sink is at `position`."""
+    if not is_final(sink):
+        return position
+    applied: Callable[[Position], Position] = getattr(sink, "applied")  # noqa: B009 - not part of the protocol
+    return applied(position)
+
+
+def advance_sink(sink: Sink, position: Position, runs: Sequence[AppliedRun]) -> Position | None:
+    """Return the position of a sink after these runs, which follow `position`, if it holds all of them: by its method
+    `advance`. None: it does not, or has no such method."""
+    advance = getattr(sink, "advance", None)
+    found: Position | None = None if advance is None else advance(position, runs)
     return found
 
 

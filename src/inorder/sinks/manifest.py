@@ -156,6 +156,22 @@ class ManifestSink:
             self._prefixes = self._prefixes or self._make_checksums()
             return self._prefixes.checksum(position.offset) == position.checksum
 
+    def advance(self, position: Position, runs: Sequence[AppliedRun]) -> Position | None:
+        """Return the position after these runs, if the file has a row for each of their entries."""
+        end = runs[-1].end
+        count = end - position.end + (0 if position.end else self._head.count(b"\n"))
+        size = 0
+        with translate_os_errors(f"{self._path} cannot be read"):
+            data = self._file.read(position.offset, self._file.size - position.offset)
+        for line in complete_lines(data)[:count]:
+            try:
+                msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                return None
+            size += len(line) + 1
+            count -= 1
+        return Position(end, position.offset + size, zlib.crc32(data[:size], position.checksum)) if not count else None
+
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Truncate the file to its length at this position."""
         self._invalidate()

@@ -138,6 +138,14 @@ class OutputsSink:
         self._add_unsynced(outputs.values())
         return True
 
+    def advance(self, position: Position, runs: Sequence[AppliedRun]) -> Position | None:
+        """Return the position after these runs, if every file of them was published."""
+        outputs = [output for run in runs for _, found in sorted(run.outputs.items()) for output in found]
+        if not self.holds(position, runs):
+            return None
+        checksum = zlib.crc32(b"".join(map(_encode_output, outputs)), position.checksum)
+        return Position(runs[-1].end, position.offset + len(outputs), checksum)
+
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Remove the files of the undone runs, as far as they were published. Those in `staged` are copied back first.
         Folders that become empty stay."""

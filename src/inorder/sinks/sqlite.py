@@ -7,11 +7,15 @@ already. When the run has caught up, the outcomes must be the same as the first 
 the objects of `schema` are dropped and created again, or the SQL in `clear` is run. Several sinks with different names
 may share one database.
 
+A sink that `keeps` rows is for a plan that is a remainder: every run begins after the rows of the runs before it, with
+a number of its own as the checksum of its positions. It is final: other sinks follow it.
+
 A commit goes to the write-ahead log without waiting for the disk: it survives the death of the process, and after a
 power loss the database is intact but may lack the latest runs. `sync` commits once more with the log synced to its end,
 which makes everything before it durable too. A checkpoint would do the same, but readers can block it.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,7 +67,8 @@ class SqliteSink:
     schema; a database with a higher one is refused. `write` gets the successes of a run, and the failures that have a
     partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `clear` is SQL that
     removes everything that `write` has written. `name` identifies the sink in the journal and in the database. `wait_s`
-    is how long to wait for another program that writes to the same database.
+    is how long to wait for another program that writes to the same database. With `keeps`, a new run keeps the rows of
+    earlier ones: for a plan that is a remainder.
 
     Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
     or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
@@ -92,8 +97,11 @@ class SqliteSink:
         version: int = 1,
         name: str = "sqlite",
         wait_s: float = 30.0,
+        keeps: bool = False,
     ) -> None:
         self.name = name
+        self.is_final = keeps
+        """Whether what it has written cannot be undone, and other sinks follow it; see `inorder.sinks.base`."""
         self._path = path
         self._schema = schema
         self._write = write
@@ -111,10 +119,10 @@ class SqliteSink:
     def apply(self, entries: Sequence[Entry]) -> Position:
         """Write the rows of what is applied and the position, in one transaction. What is stored already is skipped."""
         check_run(self.name, self._position, entries)
-        position = advance_position(self._position, entries)
+        position = self._advance(self._position, entries)
         already = self._stored.end - self._position.end
         if already <= len(entries):
-            if advance_position(self._position, entries[:already]) != self._stored:
+            if self._advance(self._position, entries[:already]) != self._stored:
                 raise IntegrityError(
                     f"{self._path}: the stored outcomes of seqs below {self._stored.end} differ from those of this run;"
                     " start the run over"
@@ -123,10 +131,17 @@ class SqliteSink:
         self._position = position
         return position
 
+    def _advance(self, position: Position, entries: Sequence[Entry]) -> Position:
+        """Return the position after these entries."""
+        if not self.is_final:
+            return advance_position(position, entries)
+        added = sum(entry.applies for entry in entries)
+        return Position(position.end + len(entries), position.offset + added, position.checksum)
+
     def apply_skipped(self, start: int, count: int) -> Position:
         """Write the position after entries that have no rows."""
         check_skipped(self.name, self._position, start)
-        if self._stored != self._position:  # some of them may be stored already
+        if self.is_final or self._stored != self._position:  # some of them may be stored already
             return apply_each_skipped(self, start, count)
         self._move_to(advance_skipped(self._position, count), f"seqs {start} to {start + count - 1} cannot be written")
         return self._position
@@ -148,14 +163,28 @@ class SqliteSink:
                 self._connection.execute("PRAGMA synchronous=NORMAL")
         self._is_synced = True
 
+    def origin(self) -> Position:
+        """Return where a new run begins: at the empty sink, or with `keeps` after the rows that are there."""
+        return Position(0, self._stored.offset, int.from_bytes(os.urandom(4)) or 1) if self.is_final else Position()
+
+    def applied(self, position: Position) -> Position:
+        """Return the position of the database, which cannot be rolled back, if it is of the same run."""
+        return self._stored if self._stored.checksum == position.checksum else position
+
     def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
-        """Whether the database is at this position, or ahead of it."""
+        """Whether the database is at this position, or ahead of it. One that keeps rows also holds the origin of
+        another run, unless it was written to after that run began."""
+        if self.is_final and position != Position() and position.checksum != self._stored.checksum:
+            return position.end == 0 and position.offset >= self._stored.offset
         return position in (self._stored, Position()) or position.end < self._stored.end
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
-        """Stay ahead; at position 0, become empty."""
+        """Stay ahead, or begin a new run; at position 0, become empty."""
         check(self.holds(position, ()), f"sink {self.name} does not hold {position}")
-        if position.end == 0 and self._stored.end > 0:
+        if self.is_final and position != Position():
+            if position.checksum != self._stored.checksum:
+                self._move_to(position, "its position cannot be written")
+        elif position.end == 0 and self._stored != Position():
             self._clear_all()
         self._position = position
 

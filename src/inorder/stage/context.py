@@ -126,7 +126,7 @@ class StageContext:
         """Say which step of its work the item is in. Counts as a heartbeat. If the item fails from now on, by whatever
         cause, its failure has this name (`Failure.step`, and `error.step` in the manifest).
 
-        The time limit of the item begins anew, and is that of the step.
+        It restarts the time limit of the item, with that of the step.
 
         Args:
             name: Name of the step. At most 100 bytes of it are kept.

@@ -142,8 +142,10 @@ class StagePlan(msgspec.Struct, frozen=True):
     derived_from: Derivation | None = None
     """The results that the items are made of; None: every item is checked in every run."""
     is_remainder: bool = False
-    """Whether the items are what the sinks of the stage do not hold yet. Then an interrupted run is not resumed: a new
-    plan has only what is left to do."""
+    """Whether the items are what is left to do, as the last of the stage's own sinks knows, so that the plan changes as
+    the run commits. An interrupted run is not resumed then: all sinks, the manifest included, are brought to the
+    position of that sink, and a new run starts. Results that were not committed are adopted by items that are equal
+    (see `WorkItem.identity`), whatever their place in the plan."""
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""

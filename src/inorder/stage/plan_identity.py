@@ -28,8 +28,9 @@ def identify_item(item: WorkItem) -> bytes:
 
 
 def hash_plan(plan: StagePlan) -> str:
-    """Return the hash of a plan that is a list or tuple; empty: the plan is read lazily."""
-    if not isinstance(plan.items, list | tuple):
+    """Return the hash of a plan that is a list or tuple; empty: the plan is read lazily, or is a remainder, which is
+    another plan in every run."""
+    if plan.is_remainder or not isinstance(plan.items, list | tuple):
         return ""
     return hash_strings(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
 
@@ -42,18 +43,22 @@ def hash_config(plan: StagePlan, options: StageOptions) -> str:
 
 def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: Callable[[str], None]) -> OpenedJournal:
     """Open the journal: resume an interrupted run of the same plan, otherwise start over. Before a journal of another
-    plan is replaced, it is recovered, which removes the files that it was about to publish."""
+    plan is replaced, it is recovered, which removes the files that it was about to publish. Of a plan that is a
+    remainder, the sinks of an interrupted run are brought to one position, and a new run starts."""
     filesystem = job.filesystem
     if filesystem.stat(job.path) is None:
         return job.open()
-    if plan.is_remainder:
-        return job.open(start_over=True)
     is_trusted = filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
     state = read_journal(filesystem, job.path)[1]
     if state.header is not None and state.header.sinks != job.header.sinks:  # a run with another layout
         return job.open(start_over=True)
     if is_trusted and state.is_end:
         return job.open(start_over=True)
+    if plan.is_remainder:
+        opened = job.open_remainder()
+        if opened.warning:
+            warn(opened.warning)
+        return opened
     opened = job.open(accept_any_header=True, start_over_if_behind=plan.is_stored)
     theirs = opened.writer.state.header
     is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (

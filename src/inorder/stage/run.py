@@ -5,8 +5,8 @@
 The plan is read lazily. An item whose outputs are up to date is skipped, but it stays an item: it has its seq, its row
 in the manifest, and its place in the order.
 
-A run that resumes adopts the results that are in staging and not committed; any other run empties staging. After a run
-that ended there is nothing in it.
+A run adopts the results of an interrupted or stopped run of the same plan that are in staging and not committed, and
+empties the rest of staging. After a run that is complete there is nothing in it.
 """
 
 import os
@@ -20,7 +20,6 @@ import msgspec
 
 from inorder.core.commands import Command, Summary
 from inorder.core.events import Event
-from inorder.core.state import StopKind
 from inorder.core.transitions import State
 from inorder.engines.factory import EngineSpec
 from inorder.errors import require
@@ -210,7 +209,7 @@ class _StageRun:
             pack_lines(self._filesystem, self._layout.manifest, self._plan.stage_name, self._context.warn)
             wall_ms = (time.monotonic() - started_s) * 1000
             outcome = self._monitor.make_outcome(summary, opened, wall_ms, self._context.warnings)
-            is_ended = outcome.stop_kind in (None, StopKind.ERROR_BUDGET.value)
+            is_ended = outcome.stop_kind is None
             adopted = 0 if self._results is None else self._results.adopted_count
             outcome = msgspec.structs.replace(outcome, stop_signal=self._stop_signal(outcome), adopted=adopted)
             self._call_hook("after_stage", outcome)
@@ -258,7 +257,7 @@ class _StageRun:
         """Commit a run in which every item is up to date."""
         engine = NoWorkers()
         self._monitor.start(make_idle_runtime(engine, self._clock), opened, engine, lambda: 0, job.results)
-        start_results(self._filesystem, self._layout.staging, job.results, opened)
+        start_results(self._filesystem, self._layout.staging, job.results, opened, self._options)
         summary = commit_unchanged(self._plan, job, opened, receipt, self._clock)
         self._monitor.record_unchanged(receipt.count)
         return summary
@@ -275,7 +274,7 @@ class _StageRun:
         else:
             job, rest = changed.job, changed.read(*place, position, is_prepared)
         try:
-            start_results(self._filesystem, self._layout.staging, job.results, opened)
+            start_results(self._filesystem, self._layout.staging, job.results, opened, self._options)
             spec = make_engine_spec(self._plan, self._options, self._group, has_few_items=changed is not None)
             engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._group)
             run = DurableRun(
@@ -331,7 +330,13 @@ class _StageRun:
         plan_hash, config_hash = hash_plan(self._plan), hash_config(self._plan, self._options)
         log_header = LogHeader(FORMAT_VERSION, self._run_id, plan_hash, config_hash)
         fingerprinting = self._options.fingerprinting
-        self._results = results = read_results(self._filesystem, layout, log_header, fingerprinting=fingerprinting)
+        self._results = results = read_results(
+            self._filesystem,
+            layout,
+            log_header,
+            fingerprinting=fingerprinting,
+            by_identity=self._plan.is_remainder,
+        )
         outputs = self._open_outputs(results)
         manifest = self._make_manifest(partial(make_row, stage), self._config_row)
         header = Header(

@@ -31,6 +31,9 @@ class ExportDelivery(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class TargetSink:
     """Writes to an open target, and closes it."""
 
+    is_final = True
+    """What it has written cannot be undone; see `inorder.sinks.base`."""
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self.name = target.name
@@ -79,6 +82,10 @@ class TargetSink:
         if position.checksum == self._stored.checksum:
             return position.end < self._stored.end
         return position.end == 0 and position.offset >= self._stored.offset
+
+    def applied(self, position: Position) -> Position:
+        """Return the position of the target, which cannot be rolled back, if it is of the same run."""
+        return self._stored if self._stored.checksum == position.checksum else position
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Stay ahead of this position, or begin a new run; at position 0, become empty."""
