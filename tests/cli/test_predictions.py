@@ -178,7 +178,7 @@ def test_an_edit_is_followed_through_all_stages(docs: CommandLine) -> None:
         assert predicted[item] == "depends"
     assert predicted["index", "docs/a.md"] == "depends"
     others = {key: verdict for key, verdict in predicted.items() if "a.md" not in key[1] and "__" not in key[1]}
-    assert Counter(others.values()) == Counter(skip=16, process=1, fail=1), "only code.py is processed besides"
+    assert Counter(others.values()) == Counter(skip=14, process=1, fail=1), "only code.py is processed besides"
     run(docs)
     actual = done(docs)
     assert {actual[key] for key, verdict in predicted.items() if verdict == "depends"} == {"process"}

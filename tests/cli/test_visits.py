@@ -98,7 +98,7 @@ def test_a_run_of_all_stages_makes_the_same_as_each_stage_alone(docs: CommandLin
         run(docs, stage, "apart")
     together, apart = docs.folder / "together", docs.folder / "apart"
     rows = read_rows(together)
-    assert len(rows) == 4 + 4 + 8 + 1
+    assert len(rows) == 4 + 4 + 4 + 1
     for key, (item, content) in read_rows(apart).items():
         found, other = rows[key]
         assert (found, other[1]) == (item, content[1])
@@ -153,7 +153,7 @@ def test_without_room_for_prepared_results_the_stages_make_their_own(
     monkeypatch.setattr(prepared, "_MEMORY_BYTES", -1)
     monkeypatch.setattr(PreparedResults, "_create", refuse)
     run(docs, "run", "together")
-    assert len(read_rows(docs.folder / "together")) == 4 + 4 + 8 + 1
+    assert len(read_rows(docs.folder / "together")) == 4 + 4 + 4 + 1
 
 
 def test_the_worker_processes_of_a_run_end_while_its_last_stage_finishes(

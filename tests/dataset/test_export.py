@@ -138,6 +138,7 @@ def test_files_are_those_of_the_layout_per_document(tmp_path: Path) -> None:
         assert [(table.written, table.kept) for table in again.tables.values()] == [(0, 6), (0, 3), (0, 3), (0, 3)]
     (store.docs / "plain.txt").unlink()
     process(store)
+    store.index()
     inorder.open(store.data).export(store.folder / "out", format="files")
     assert not [name for name in read_tree(store.folder / "out") if "plain" in name]
 

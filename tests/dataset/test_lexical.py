@@ -112,6 +112,16 @@ def test_shards_of_terms_are_those_of_any_earlier_export(runs: StageRuns, tmp_pa
     assert formula == [b"1.2", b"0.75", b"0.5", b"1.5"]
 
 
+def test_a_change_of_one_file_changes_the_shards_of_all(runs: StageRuns, tmp_path: Path) -> None:
+    data, out = inorder.open(runs.data), tmp_path / "out"
+    shards = data.export(out, "vectors", shard_bytes=1024).tables["vectors/lexical"].written
+    runs.write("src/horn.py", CODE.replace("fog", "bell"))
+    runs.index("docs", "src")
+    changed = data.export(out, "vectors", shard_bytes=1024).tables["vectors/lexical"]
+    assert (changed.written, changed.kept) == (shards, 0)
+    assert read_rows(out, "parquet") == [(row.chunk_id, pytest.approx(row.terms)) for row in data.vectors("lexical")]
+
+
 def test_an_index_that_is_published_meanwhile_is_seen_by_the_next_iteration(runs: StageRuns) -> None:
     rows = inorder.open(runs.data).vectors("lexical")
     before = list(rows)

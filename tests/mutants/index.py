@@ -309,7 +309,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "index/chunk_terms.py",
         "{read_meta(self._connection, 'content_hash')}",
         "",
-        "tests/dataset/test_lexical.py::test_an_export_has_the_rows_and_is_kept_until_a_file_changes",
+        "tests/dataset/test_lexical.py::test_a_change_of_one_file_changes_the_shards_of_all",
     ),
     Mutant(
         "a removed chunk still counts",

@@ -273,14 +273,6 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         f"{_FEW}[written-remove_some]",
     ),
     Mutant(
-        "totals of another version are taken for those of the last run",
-        "documents/embed/corpus.py",
-        "    except msgspec.MsgspecError:  # of another version\n        return None\n",
-        "    except msgspec.MsgspecError:\n        raise\n",
-        "tests/documents/test_few_changes.py::"
-        "test_all_vectors_are_counted_if_the_totals_of_the_last_run_are_not_known[written-of another version]",
-    ),
-    Mutant(
         "the corpus is identified before the documents before it are committed",
         "stage/unchanged/changed_items.py",
         "        if not isinstance(each, Barrier):\n            block.append(each)\n            if len(block) < size:\n"

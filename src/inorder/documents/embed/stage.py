@@ -2,7 +2,7 @@
 
 An item is one document in one family, so that another dense provider recomputes dense vectors and nothing else. After
 all of them, the totals of the corpus are updated: the item `__corpus__` depends on all tables, and is skipped if none
-of them has changed. Without a family there is nothing to do: words are found by the index alone.
+of them has changed. Without a family there is nothing else: words are found by the index alone.
 """
 
 import os
@@ -220,8 +220,6 @@ class EmbedItems:
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        if not self._families:
-            return
         for chunks in list_chunked(self._data):
             yield from self._make_items(chunks)
         yield Barrier()
@@ -298,7 +296,7 @@ class EmbedItems:
 
     def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
-        return estimate_count(self._data, CHUNK_RESULTS) * len(self._cfg_hashes) + bool(self._cfg_hashes)
+        return estimate_count(self._data, CHUNK_RESULTS) * len(self._cfg_hashes) + 1
 
     def hash_configuration(self) -> str:
         """A hash of everything that the vectors of all families depend on besides the chunks."""

@@ -126,7 +126,7 @@ def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
     totals = decode_state(known).families if known else count_corpus(os.fspath(context.data), families)
     context.write_output("totals", encode_state(CorpusState(item.meta["identity"], totals)))
     return {
-        "documents": max(total.documents for total in totals.values()),
-        "chunks": max(total.vectors for total in totals.values()),
+        "documents": max((total.documents for total in totals.values()), default=0),
+        "chunks": max((total.vectors for total in totals.values()), default=0),
         "families": {family: total.summarize() for family, total in totals.items()},
     }
