@@ -17,7 +17,7 @@ from typing import NamedTuple
 from inorder.core.invariants import check
 from inorder.errors import IntegrityError, OperatorError
 from inorder.index.schema import read_meta
-from inorder.index.vectors.files import remove_other_files
+from inorder.index.vectors.files import list_vector_files, remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
 from inorder.sinks.sqlite import SqliteSink
@@ -286,10 +286,12 @@ class LibrarySink(SqliteSink):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def _remove_files(self) -> None:
-        """Remove files with vectors that the library no longer names."""
+        """Remove files with vectors that the library no longer names, once it is durable that it does not."""
         with self._translate_errors("its vectors cannot be listed"):
             kept = [file.name for file in list_matrix_files(self._connection, self._data)]
-        remove_other_files(self._data, kept)
+        if any(name not in kept for name in list_vector_files(self._data)):
+            self.sync()
+            remove_other_files(self._data, kept)
 
     def _is_empty(self) -> bool:
         with self._translate_errors("it cannot be read"):

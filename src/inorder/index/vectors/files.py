@@ -128,9 +128,14 @@ class MatrixWriter:
             self._digest.update(raw)
 
 
+def list_vector_files(data: str) -> list[str]:
+    """The names of all files with vectors in a folder."""
+    return [path.name for path in Path(data).glob(f"{PREFIX}*")]
+
+
 def remove_other_files(data: str, kept: Collection[str]) -> None:
     """Remove every file with vectors except those with these names."""
-    for path in Path(data).glob(f"{PREFIX}*"):
-        if path.name not in kept:
+    for name in list_vector_files(data):
+        if name not in kept:
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(f"{data}/{name}")
