@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from inorder.core.invariants import check
 from inorder.errors import IntegrityError, OperatorError
-from inorder.index.schema import read_meta
+from inorder.index.schema import has_table, read_meta
 from inorder.index.vectors.files import list_vector_files, remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
@@ -27,7 +27,7 @@ from .contents import encode_path, register_texts
 from .generations import SWEPT_ITEMS, has_pending, publish, sweep
 from .rows import FileResult, decode_result
 from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, SEARCH_COPY, TABLES
-from .vectors import compact_vectors
+from .vectors import PREFIX, compact_vectors
 from .writer import FileWriter
 
 NAME = "library"
@@ -155,9 +155,10 @@ class LibrarySink(SqliteSink):
         self.publish(with_held=True)
         self._sweep()
         for name, columns in LATE_INDEXES.items():
-            with self._library_transaction("an index cannot be created"):
-                self._connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
-            self._bound_log()
+            if not has_table(self._connection, name):
+                self._bound_log(0)
+                with self._library_transaction("an index cannot be created"):
+                    self._connection.execute(f"CREATE INDEX {name} ON {columns}")
         with self._library_transaction("its vectors cannot be written"):
             compact_vectors(self._connection, self._data, _FILES_MAX)
         self._remove_files()
@@ -274,13 +275,13 @@ class LibrarySink(SqliteSink):
                 is_more = sweep(self._connection) == SWEPT_ITEMS
             self._bound_log()
 
-    def _bound_log(self) -> None:
-        """Empty the write-ahead log if it is long. Readers that are in a transaction are waited for."""
+    def _bound_log(self, bytes_max: int = _LOG_BYTES_MAX) -> None:
+        """Empty the write-ahead log if it is longer. Readers that are in a transaction are waited for."""
         try:
             size = os.stat(f"{self._path}-wal").st_size
         except FileNotFoundError:
             return
-        if size > _LOG_BYTES_MAX:
+        if size > bytes_max:
             with self._translate_errors("its log cannot be emptied"):
                 self._connection.execute(f"PRAGMA busy_timeout={_LOG_WAIT_MS}")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -289,9 +290,9 @@ class LibrarySink(SqliteSink):
         """Remove files with vectors that the library no longer names, once it is durable that it does not."""
         with self._translate_errors("its vectors cannot be listed"):
             kept = [file.name for file in list_matrix_files(self._connection, self._data)]
-        if any(name not in kept for name in list_vector_files(self._data)):
+        if any(name not in kept for name in list_vector_files(self._data, PREFIX)):
             self.sync()
-            remove_other_files(self._data, kept)
+            remove_other_files(self._data, kept, PREFIX)
 
     def _is_empty(self) -> bool:
         with self._translate_errors("it cannot be read"):
