@@ -186,6 +186,20 @@ def die_at(data: Path, moment: int) -> None:
     run(data)
 
 
+def test_old_files_with_vectors_are_removed_after_it_is_durable_that_nothing_names_them(tmp_path: Path) -> None:
+    write(tmp_path, make_document("docs/a", "yellow lamp", spec="hash:4"))
+    with pytest.MonkeyPatch.context() as patch:
+        calls = SystemCalls(patch, tmp_path)
+        SqliteCalls(calls, patch)
+        with opened(tmp_path) as sink:
+            commit(sink, make_document("docs/a", "pale moon", spec="hash:4"))
+            begun = len(calls.log)
+            sink.publish()
+            log = calls.log[begun:]
+    [removed] = [at for at, (name, path) in enumerate(log) if name == "unlink" and path.endswith(".f32")]
+    assert log[:removed][-1] == ("sync", "library.sqlite-wal")
+
+
 def test_terms_that_were_lost_with_the_process_are_counted_again(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
@@ -203,7 +217,7 @@ def test_terms_that_were_lost_with_the_process_are_counted_again(tmp_path: Path)
     assert list(verify_library(str(tmp_path))) == []
 
 
-def test_a_transaction_that_fails_leaves_the_writer_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_that_fails_leaves_the_writer_as_it_was(tmp_path: Path) -> None:
     with opened(tmp_path) as sink:
         commit(sink, make_document("docs/a", "yellow lamp"))
         broken = make_document("docs/b", "green lamp")
