@@ -211,9 +211,9 @@ def measure(files: int, data: str, dense: int) -> dict[str, Any]:
     asking.wait()
     sink.close()
     reader = LibraryReader(data)
-    began = time.perf_counter()
+    began = time.process_time()
     found = sum(len(file.states) for file in reader.list_files())
-    query_s = time.perf_counter() - began
+    query_s = time.process_time() - began
     reader.close()
     return {
         "files": files,
@@ -231,7 +231,7 @@ def measure(files: int, data: str, dense: int) -> dict[str, Any]:
         "finish_s": round(finish_s, 2),
         "change_of_100_wall_s": round(after.wall_s - before.wall_s, 3),
         "change_of_100_cpu_s": round(after.cpu_s - before.cpu_s, 3),
-        "rerun_query_s": round(query_s, 3),
+        "rerun_query_cpu_s": round(query_s, 3),
     }
 
 

@@ -62,7 +62,8 @@ def find(data: Path | str, question: str, mode: str = "lexical") -> list[tuple[s
 
 def describe(data: Path | str, *questions: str) -> dict[str, Any]:
     """What is visible in a library that is intact."""
-    assert [str(finding) for finding in verify_library(str(data))] == []
+    findings = [str(finding) for finding in verify_library(str(data))]
+    assert not findings, findings
     with reading(data) as reader:
         totals = reader.read_totals()
         return {

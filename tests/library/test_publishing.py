@@ -74,6 +74,18 @@ def test_held_files_change_together_and_others_as_they_come(tmp_path: Path) -> N
     assert describe(tmp_path, *questions) == describe(scratch, *questions)
 
 
+def test_what_was_hidden_is_forgotten_when_it_is_visible(tmp_path: Path) -> None:
+    write(tmp_path, make_document("docs/a", "yellow lamp"))
+    with opened(tmp_path) as sink:
+        commit(sink, make_document("docs/a", "pale lamp", settings="s2", is_held=True))
+        commit(sink, make_document("docs/b", "another lamp"))
+        sink.publish()
+        sink.finish()
+    with closing(connect_library(str(tmp_path))) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM hidden WHERE since > 0").fetchone() == (0,)
+    describe(tmp_path)
+
+
 def test_a_held_file_that_is_edited_in_the_meantime_is_published_as_it_is_now(tmp_path: Path) -> None:
     write(tmp_path, make_document("docs/a", "yellow lamp"))
     with opened(tmp_path) as sink:

@@ -18,6 +18,7 @@ from tests.mutants.host import HOST_MUTANTS
 from tests.mutants.identity import IDENTITY_MUTANTS
 from tests.mutants.index import INDEX_MUTANTS
 from tests.mutants.journal import JOURNAL_MUTANTS
+from tests.mutants.library import LIBRARY_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.report import REPORT_MUTANTS
 from tests.mutants.runner import ROOT, PytestServer, link_source
@@ -45,6 +46,7 @@ ALL = (
     *ADOPTION_MUTANTS,
     *CLI_MUTANTS,
     *INDEX_MUTANTS,
+    *LIBRARY_MUTANTS,
     *DOCUMENTS_MUTANTS,
     *DATASET_MUTANTS,
     *WIRING_MUTANTS,

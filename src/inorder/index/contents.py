@@ -35,7 +35,7 @@ class IndexedText(msgspec.Struct, kw_only=True):
 
 def read_chunk_text(connection: sqlite3.Connection, chunk_id: str) -> IndexedText:
     """The text of a chunk."""
-    rows = _select(connection, "substr(chunk_id, 1, 8) = substr(?1, 1, 8) AND chunk_id = ?1 LIMIT 1", (chunk_id,))
+    rows = _select(connection, "chunk_id = ? LIMIT 1", (chunk_id,))
     require(bool(rows), f"no such chunk: {chunk_id}")
     return rows[0]
 

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from urllib.parse import quote
 
@@ -93,9 +93,13 @@ def connect_library(data: str) -> LibraryConnection:
         try:
             return _connect(path, "mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _READ_ONLY or _has_log(path):
+            if error.sqlite_errorcode & 0xFF not in _READ_ONLY:
                 raise
-        return _connect(path, "immutable=1")
+        if not _has_log(path):
+            return _connect(path, "immutable=1")  # a medium that cannot be written
+        with closing(sqlite3.connect(path)) as connection:  # undoes what an interrupted run has left
+            connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        return _connect(path, "mode=ro")
 
 
 def _has_log(path: str) -> bool:

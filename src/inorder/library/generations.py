@@ -8,7 +8,7 @@ import sqlite3
 import time
 from typing import NamedTuple
 
-from inorder.index.lexical.inversion import SEGMENT_CHUNKS_MAX, DeadChunks, merge_segments
+from inorder.index.lexical.inversion import SEGMENT_CHUNKS_MAX, MergeRules, merge_segments
 from inorder.index.schema import write_meta
 
 from .rows import DENSE
@@ -19,6 +19,8 @@ from .writer import FileWriter, remove_result, remove_rows
 
 SWEPT_ITEMS = 1000
 """Items whose retired rows are removed in one transaction."""
+_SEGMENTS_MAX = 16
+"""More small segments are merged. With fewer, every posting is written once more in a large run."""
 _SEGMENT_BYTES = 24 * 2**20
 """About the largest segment that a merge makes: it is written in one transaction."""
 
@@ -50,7 +52,7 @@ def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, wi
     is_last = not _has_pending(connection, epoch, held_epoch(epoch))
     update_vectors(connection, data, changes, choose_spec(connection, totals, is_free=is_last))
     chunks_max = min(SEGMENT_CHUNKS_MAX, _SEGMENT_BYTES // writer.terms.chunk_bytes)
-    merge_segments(connection, DeadChunks("retired", "hidden"), chunks_max)
+    merge_segments(connection, MergeRules(_SEGMENTS_MAX, chunks_max, "retired", "hidden"))
     _write_meta(connection, totals)
     writer.epoch = epoch
     return True

@@ -24,7 +24,7 @@ from .schema import FOREVER, STEPS_MAX
 from .sink import Source
 from .totals import Totals, read_difference
 
-PAGE = 500
+PAGE = 1000
 """Rows that are read in one transaction."""
 _EPOCH = "(SELECT epoch FROM generation)"
 _VISIBLE = f"since <= {_EPOCH} AND until > {_EPOCH}"
@@ -53,7 +53,7 @@ class StepDetails(msgspec.Struct):
     run_id: str
 
 
-class KnownFile(msgspec.Struct):
+class KnownFile(msgspec.Struct, gc=False):
     """A file that the library knows, and the state of each step that worked on it."""
 
     item_id: str

@@ -206,7 +206,7 @@ CREATE VIEW IF NOT EXISTS retired AS SELECT chunk FROM hidden WHERE until <= {_E
 )
 
 LATE_INDEXES = {
-    "chunks_by_chunk_id": "chunk_rows (substr(chunk_id, 1, 8))",
+    "chunks_by_chunk_id": "chunk_rows (chunk_id)",
     "symbols_by_name": "symbols (name COLLATE NOCASE)",
     "imports_by_module": "imports (module COLLATE NOCASE)",
     "callees_by_name": "callees (name COLLATE NOCASE)",

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from inorder.core.invariants import check
 from inorder.errors import InorderError, IntegrityError, OperatorError
-from inorder.index.schema import read_meta
-from inorder.index.vectors.files import remove_other_files
+from inorder.index.schema import has_table, read_meta
+from inorder.index.vectors.files import list_vector_files, remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
 from inorder.sinks.sqlite import SqliteSink
@@ -28,15 +28,20 @@ from .contents import encode_path, register_texts
 from .generations import SWEPT_ITEMS, has_pending, publish, sweep
 from .rows import FileResult, decode_result
 from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, SEARCH_COPY, TABLES
-from .vectors import compact_vectors
+from .vectors import PREFIX, compact_vectors
 from .writer import FileWriter
 
 NAME = "library"
-_LOG_PAGES = 2000
-"""Pages in the write-ahead log (16 MB) before they are copied to the database."""
-_LOG_BYTES_MAX = 32 * 2**20
-"""A longer log is emptied: the next commit waits for readers, who read for no longer than a question."""
-_LOG_WAIT_MS = 5000
+_LOG_BYTES = 16 * 2**20
+"""A write-ahead log of this size is copied to the database and emptied. A page that changes often is copied once."""
+_LOG_STEP_BYTES = 4 * 2**20
+"""If readers prevent that, it is tried again when the log has grown by so much."""
+_LOG_WAIT_MS = 100
+"""How long to wait for readers, who read for no longer than a question."""
+_LOG_BYTES_LONG, _LOG_WAIT_LONG_MS = 32 * 2**20, 10_000
+"""The same for a log that is long."""
+_BUSY_WAIT_MS = 30_000
+"""How long to wait for another program that writes."""
 _CACHE_KIB = 16 * 1024
 _TERM_BYTES_MAX = 8 * 2**20
 """Terms that wait in memory. More are inverted before they are published."""
@@ -183,9 +188,10 @@ class LibrarySink(SqliteSink):
         self.publish(with_held=True)
         self._sweep()
         for name, columns in LATE_INDEXES.items():
-            with self._library_transaction("an index cannot be created"):
-                self._connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
-            self._bound_log()
+            if not has_table(self._connection, name):
+                self._bound_log(0)
+                with self._library_transaction("an index cannot be created"):
+                    self._connection.execute(f"CREATE INDEX {name} ON {columns}")
         with self._library_transaction("its vectors cannot be written"):
             compact_vectors(self._connection, self._data, _FILES_MAX)
         self._remove_files()
@@ -292,7 +298,8 @@ class LibrarySink(SqliteSink):
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         register_texts(connection)
         super()._prepare()
-        connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
+        connection.execute("PRAGMA wal_autocheckpoint=0")  # which would copy pages at every commit while somebody reads
+        self._log_limit = _LOG_BYTES
 
     def _add(self, entries: Sequence[Entry], position: Position) -> None:
         try:
@@ -328,22 +335,28 @@ class LibrarySink(SqliteSink):
                 is_more = sweep(self._connection) == SWEPT_ITEMS
             self._bound_log()
 
-    def _bound_log(self) -> None:
-        """Empty the write-ahead log if it is long. Readers that are in a transaction are waited for."""
+    def _bound_log(self, bytes_max: int | None = None) -> None:
+        """Empty the write-ahead log if it is long, or longer than `bytes_max`."""
         try:
             size = os.stat(f"{self._path}-wal").st_size
         except FileNotFoundError:
             return
-        if size > _LOG_BYTES_MAX:
-            with self._translate_errors("its log cannot be emptied"):
-                self._connection.execute(f"PRAGMA busy_timeout={_LOG_WAIT_MS}")
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if size <= (self._log_limit if bytes_max is None else bytes_max):
+            return
+        wait_ms = _LOG_WAIT_LONG_MS if size > _LOG_BYTES_LONG else _LOG_WAIT_MS
+        with self._translate_errors("its log cannot be emptied"):
+            self._connection.execute(f"PRAGMA busy_timeout={wait_ms}")
+            [is_busy, _, _] = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_WAIT_MS}")
+        self._log_limit = size + _LOG_STEP_BYTES if is_busy else _LOG_BYTES
 
     def _remove_files(self) -> None:
-        """Remove files with vectors that the library no longer names."""
+        """Remove files with vectors that the library no longer names, once it is durable that it does not."""
         with self._translate_errors("its vectors cannot be listed"):
             kept = [file.name for file in list_matrix_files(self._connection, self._data)]
-        remove_other_files(self._data, kept)
+        if any(name not in kept for name in list_vector_files(self._data, PREFIX)):
+            self.sync()
+            remove_other_files(self._data, kept, PREFIX)
 
     def _is_empty(self) -> bool:
         with self._translate_errors("it cannot be read"):

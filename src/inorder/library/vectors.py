@@ -24,6 +24,8 @@ from .codec import Content
 from .rows import DENSE, unpack_dense
 from .schema import STEPS_MAX
 
+PREFIX = "library.vectors."
+"""How the names of the files begin."""
 _FILES_PER_LEVEL = 6
 """Files of about the same size before they are merged: a vector is copied once for every power of this."""
 _SHARE = 4
@@ -104,7 +106,7 @@ def _append(
         if not stored.is_whole:
             rewrite_vectors(connection, data, spec)
             return
-        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
+        with contextlib.closing(NewMatrixFile(connection, data, count, PREFIX)) as written:
             for rows in chain(stored.read(stored.list_alive()), [head], new):
                 written.add(rows)
             written.finish()
@@ -137,7 +139,7 @@ def rewrite_vectors(connection: sqlite3.Connection, data: str, spec: str) -> Non
     [count] = connection.execute(f"SELECT COALESCE(SUM(chunks), 0) FROM searchable WHERE {_VISIBLE}").fetchone()
     step = find_dense_step(connection)
     if step is not None and spec:
-        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
+        with contextlib.closing(NewMatrixFile(connection, data, count, PREFIX)) as written:
             for rows in _read_all(connection, step, spec):
                 written.add(rows)
                 width = rows.width

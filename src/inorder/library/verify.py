@@ -2,7 +2,8 @@
 
 What is read again: the rows of every searchable file and their digests, the content of every result and its hash, the
 inverted index, the files with vectors, and the totals. Items are read in pages. A library that changes while it is
-checked is checked again by the next call: its totals are not compared.
+checked is checked again by the next call: its totals are not compared. What is derived from results and rows is only
+checked if these are intact.
 """
 
 import sqlite3
@@ -76,13 +77,14 @@ class _Check:
         if messages != [("ok",)]:
             yield Finding("library.sqlite", f"the database is damaged ({messages[0][0]})", _REBUILD)
             return
-        yield from self._find_orphans()
         before = self._read_epoch()
-        found = list(self._check_items())
+        found = [*self._find_orphans(), *self._check_items()]
         yield from found
-        if not found:
-            yield from self._check_index()
-        yield from self._check_vectors()
+        for where, check in (("inverted index", self._check_index), ("vectors", self._check_vectors)):
+            try:
+                yield from () if found else check()
+            except DamagedIndexError as error:
+                yield Finding(where, str(error), _REBUILD)
         if before == self._read_epoch():
             yield from self._check_totals()
 
@@ -161,12 +163,7 @@ class _Check:
                 yield Finding(f"table {table}", f"{count} rows belong to nothing", _REBUILD)
 
     def _check_index(self) -> Iterator[Finding]:
-        try:
-            is_intact = is_inverted_index_intact(self._connection, self._count_all_terms())
-        except DamagedIndexError as error:
-            yield Finding("inverted index", str(error), _REBUILD)
-            return
-        if not is_intact:
+        if not is_inverted_index_intact(self._connection, self._count_all_terms()):
             yield Finding("inverted index", "it does not match the chunks", _REBUILD)
 
     def _count_all_terms(self) -> Iterator[tuple[list[int], FileTerms]]:
@@ -175,11 +172,7 @@ class _Check:
             yield list(range(first, first + count)), count_terms(read_rows(self._connection, id_))
 
     def _check_vectors(self) -> Iterator[Finding]:
-        try:
-            files = list_matrix_files(self._connection, self._data)
-        except DamagedIndexError as error:
-            yield Finding("vectors", str(error), _REBUILD)
-            return
+        files = list_matrix_files(self._connection, self._data)
         for file in files:
             problem = file.find_problem() or ("was altered" if file.is_altered() else "")
             if problem:

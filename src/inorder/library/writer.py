@@ -22,6 +22,7 @@ from .terms import TermQueue
 from .totals import FamilySummary, PendingTotals, count_family, hash_result
 
 OWNED_TABLES = ("chunk_rows", "symbols", "imports", "calls", "callees")
+_REPLACED = ("states", "failures", "pending")
 _ENCODER = msgspec.msgpack.Encoder()
 _SUMMARY = msgspec.msgpack.Decoder(FamilySummary)
 
@@ -384,7 +385,7 @@ class RowBuffer:
         self._rows: dict[str, list[tuple[object, ...]]] = {}
 
     def add(self, table: str, row: tuple[object, ...]) -> None:
-        """Add a row, which replaces one with the same key."""
+        """Add a row. One of a table in `_REPLACED` replaces a row with the same key."""
         self._rows.setdefault(table, []).append(row)
 
     def flush(self) -> None:
@@ -392,7 +393,8 @@ class RowBuffer:
         for table, rows in self._rows.items():
             if rows:
                 values = ", ".join("?" * len(rows[0]))
-                self._connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({values})", rows)
+                insert = "INSERT OR REPLACE" if table in _REPLACED else "INSERT"
+                self._connection.executemany(f"{insert} INTO {table} VALUES ({values})", rows)
                 rows.clear()
 
 

@@ -130,60 +130,61 @@ def _create_segment(connection: sqlite3.Connection, chunks: Numbers, lengths: np
     return cursor.lastrowid or 0
 
 
-class DeadChunks(NamedTuple):
-    """Where the chunks are listed that a merge leaves out."""
+class MergeRules(NamedTuple):
+    """When segments are merged, and which chunks a merge leaves out."""
 
-    listed: str = "dead"
-    """The table or view that lists them."""
-    owner: str = "dead"
-    """The table that they are removed from."""
+    segments_max: int = 0
+    """So many segments are not merged; 0: `SEGMENTS_MAX`."""
+    chunks_max: int = 0
+    """No merged segment has more chunks; 0: `SEGMENT_CHUNKS_MAX`."""
+    dead: str = "dead"
+    """The table or view that lists the chunks that are left out."""
+    dead_owner: str = "dead"
+    """The table that they are removed from then."""
 
 
-_DEAD = DeadChunks()
+_RULES = MergeRules()
 
 
-def merge_segments(connection: sqlite3.Connection, dead: DeadChunks = _DEAD, chunks_max: int = 0) -> None:
+def merge_segments(connection: sqlite3.Connection, rules: MergeRules = _RULES) -> None:
     """Merge segments, so that there are never many small ones and few dead chunks.
 
     All of them are merged when many chunks are dead. When there are many segments after the last large one, the latest
     are merged, from the first that is smaller than all after it together. So every posting is merged a few times at
-    most, and a small change costs little. No merged segment has more than `chunks_max` chunks
-    (default: `SEGMENT_CHUNKS_MAX`).
+    most, and a small change costs little. The rules limit the size of a merged segment.
     """
-    chunks_max = chunks_max or SEGMENT_CHUNKS_MAX
+    chunks_max = rules.chunks_max or SEGMENT_CHUNKS_MAX
     found = list_segment_sizes(connection)
     sizes = [size for _, size in found]
-    [count] = connection.execute(f"SELECT COUNT(*) FROM {dead.listed}").fetchone()
+    [count] = connection.execute(f"SELECT COUNT(*) FROM {rules.dead}").fetchone()
     if count * _DEAD_SHARE >= sum(sizes) > 0:
-        _merge_groups(connection, found, dead, chunks_max)
+        _merge_groups(connection, found, rules)
         return
     small = next((at for at in range(len(sizes), 0, -1) if sizes[at - 1] * 2 > chunks_max), 0)
-    if len(sizes) - small > SEGMENTS_MAX:
+    if len(sizes) - small > (rules.segments_max or SEGMENTS_MAX):
         last = len(sizes) - 2
         start = next(at for at in range(small, len(sizes)) if at == last or sizes[at] < sum(sizes[at + 1 :]))
-        _merge_groups(connection, found[start:], dead, chunks_max)
+        _merge_groups(connection, found[start:], rules)
 
 
-def _merge_groups(
-    connection: sqlite3.Connection, segments: Sequence[tuple[int, int]], dead: DeadChunks, chunks_max: int
-) -> None:
+def _merge_groups(connection: sqlite3.Connection, segments: Sequence[tuple[int, int]], rules: MergeRules) -> None:
     """Merge segments, given with their sizes, in groups that are not too large."""
     group: list[int] = []
     total = 0
     for id_, size in segments:
-        if group and total + size > chunks_max:
-            _merge(connection, read_segments(connection, group), dead)
+        if group and total + size > (rules.chunks_max or SEGMENT_CHUNKS_MAX):
+            _merge(connection, read_segments(connection, group), rules)
             group, total = [], 0
         group.append(id_)
         total += size
-    _merge(connection, read_segments(connection, group), dead)
+    _merge(connection, read_segments(connection, group), rules)
 
 
-def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment], dead: DeadChunks) -> None:
+def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment], rules: MergeRules) -> None:
     """Replace segments by one that has those of their chunks that are alive."""
     chunks = np.concatenate([segment.chunks for segment in segments])
     lengths = np.stack([np.concatenate([segment[at] for segment in segments]) for at in (2, 3)], axis=1)
-    alive = read_alive(connection, chunks, dead.listed)
+    alive = read_alive(connection, chunks, rules.dead)
     if len(segments) == 1 and alive.all():
         return
     if alive.any():
@@ -194,7 +195,9 @@ def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment], dea
     ids = [(segment.id,) for segment in segments]
     connection.executemany("DELETE FROM term_blocks WHERE segment = ?", ids)
     connection.executemany("DELETE FROM segments WHERE id = ?", ids)
-    connection.executemany(f"DELETE FROM {dead.owner} WHERE chunk = ?", ((int(chunk),) for chunk in chunks[~alive]))
+    connection.executemany(
+        f"DELETE FROM {rules.dead_owner} WHERE chunk = ?", ((int(chunk),) for chunk in chunks[~alive])
+    )
 
 
 def _drop_dead(

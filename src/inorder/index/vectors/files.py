@@ -24,9 +24,9 @@ def new_digest() -> blake2b:
     return blake2b(digest_size=12)
 
 
-def make_name(digest: blake2b) -> str:
+def make_name(digest: blake2b, prefix: str = PREFIX) -> str:
     """The name of a file with this digest."""
-    return f"{PREFIX}{digest.hexdigest()}{_SUFFIX}"
+    return f"{prefix}{digest.hexdigest()}{_SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class MatrixFile:
         with open(self.path, "rb") as file:
             while block := file.read(_BLOCK_BYTES):
                 digest.update(block)
-        return self.name != make_name(digest)
+        return not self.name.endswith(make_name(digest, "."))
 
 
 class MatrixWriter:
@@ -95,12 +95,12 @@ class MatrixWriter:
         if self._size >= _HASHED_BYTES:
             self._hash_block()
 
-    def finish(self, folder: str) -> str:
-        """Make the file durable, and give it its name in a folder. Returns the name."""
+    def finish(self, folder: str, prefix: str = PREFIX) -> str:
+        """Make the file durable, and give it its name in a folder, which begins with `prefix`. Returns the name."""
         self._hash_block()
         self._file.sync()
         self._wait(0)
-        name = make_name(self._digest)
+        name = make_name(self._digest, prefix)
         self._filesystem.rename(self._path, f"{folder}/{name}")
         self._filesystem.sync_directory(folder)
         return name
@@ -128,9 +128,14 @@ class MatrixWriter:
             self._digest.update(raw)
 
 
-def remove_other_files(data: str, kept: Collection[str]) -> None:
-    """Remove every file with vectors except those with these names."""
-    for path in Path(data).glob(f"{PREFIX}*"):
-        if path.name not in kept:
+def list_vector_files(data: str, prefix: str = PREFIX) -> list[str]:
+    """The names of all files with vectors in a folder whose names begin with `prefix`."""
+    return [path.name for path in Path(data).glob(f"{prefix}*")]
+
+
+def remove_other_files(data: str, kept: Collection[str], prefix: str = PREFIX) -> None:
+    """Remove every file with vectors whose name begins with `prefix`, except those with these names."""
+    for name in list_vector_files(data, prefix):
+        if name not in kept:
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(f"{data}/{name}")

@@ -115,9 +115,10 @@ def _rewrite(connection: sqlite3.Connection, data: str, files: Sequence[MatrixFi
 class NewMatrixFile:
     """A new file, and the chunks of its rows."""
 
-    def __init__(self, connection: sqlite3.Connection, data: str, count_max: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, data: str, count_max: int, prefix: str = PREFIX) -> None:
         self._data = data
-        self._writer = MatrixWriter(f"{data}/{PREFIX}new")
+        self._prefix = prefix
+        self._writer = MatrixWriter(f"{data}/{prefix}new")
         self._chunks = RowList(connection, count_max)
 
     @property
@@ -132,7 +133,7 @@ class NewMatrixFile:
 
     def finish(self, changes: int = 1) -> None:
         """Make the file durable, and name it in the database, as that of so many updates."""
-        self._chunks.finish(self._writer.finish(self._data), changes)
+        self._chunks.finish(self._writer.finish(self._data, self._prefix), changes)
 
     def discard(self) -> None:
         """Remove the file."""

@@ -1,0 +1,166 @@
+"""Bugs in the library."""
+
+from tests.mutants.mutant import Mutant
+
+_PUBLISHING = "tests/library/test_publishing.py::"
+_FAILURES = "tests/library/test_failures.py::"
+_READING = "tests/library/test_reading.py::"
+_POWER = "tests/library/test_power.py::"
+_RULES = "tests/library/test_sink_rules.py::test_a_library_is_a_sink"
+
+LIBRARY_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "what is committed is visible",
+        "library/writer.py",
+        "else next_epoch(self.epoch)",
+        "else self.epoch",
+        f"{_PUBLISHING}test_what_is_committed_is_not_visible_before_it_is_published",
+    ),
+    Mutant(
+        "held files are published as they come",
+        "library/writer.py",
+        "epoch = held_epoch(self.epoch) if result.is_held else next_epoch(self.epoch)",
+        "epoch = next_epoch(self.epoch)",
+        f"{_PUBLISHING}test_held_files_change_together_and_others_as_they_come",
+    ),
+    Mutant(
+        "a result that was never visible stays when it is replaced",
+        "library/writer.py",
+        "                self._remove_unpublished(visit.item, each)\n",
+        "",
+        f"{_PUBLISHING}test_a_held_file_that_is_edited_in_the_meantime_is_published_as_it_is_now",
+    ),
+    Mutant(
+        "totals of a held change are not taken back",
+        "library/writer.py",
+        "                if each.until != FOREVER:\n                    self._add(visit, each.until, each, 1)\n",
+        "",
+        f"{_PUBLISHING}test_a_held_file_that_is_edited_in_the_meantime_is_published_as_it_is_now",
+    ),
+    Mutant(
+        "chunks of a replaced file are still found",
+        "library/writer.py",
+        "self.terms.retire(each.id, visit.epoch)",
+        "None",
+        f"{_PUBLISHING}test_a_changed_file_is_seen_as_it_was_until_its_change_is_published",
+    ),
+    Mutant(
+        "held chunks are found as soon as they are inverted",
+        "library/terms.py",
+        "                if epoch > visible\n",
+        "                if False\n",
+        f"{_PUBLISHING}test_held_files_change_together_and_others_as_they_come",
+    ),
+    Mutant(
+        "chunks that are visible now stay hidden",
+        "library/generations.py",
+        "    writer.terms.reveal(epoch)\n",
+        "",
+        f"{_PUBLISHING}test_what_was_hidden_is_forgotten_when_it_is_visible",
+    ),
+    Mutant(
+        "terms of an interrupted run are not counted again",
+        "library/terms.py",
+        "self._has_unknown = last > inverted",
+        "self._has_unknown = False",
+        f"{_POWER}test_terms_that_were_lost_with_the_process_are_counted_again",
+    ),
+    Mutant(
+        "texts go although the index still has them",
+        "library/writer.py",
+        "    if used.fetchone() is None:\n",
+        "    if True:\n",
+        f"{_PUBLISHING}test_chunks_that_are_made_again_without_an_index_leave_the_index_as_it_is",
+    ),
+    Mutant(
+        "vectors of other chunks are searched",
+        "library/vectors.py",
+        "if made_of != input_ or not count:",
+        "if not count:",
+        f"{_PUBLISHING}test_vectors_of_other_chunks_are_not_searched",
+    ),
+    Mutant(
+        "another provider is searched before the pass is complete",
+        "library/generations.py",
+        "if row is not None and row[0] and not is_free:",
+        "if False:",
+        f"{_PUBLISHING}test_a_change_of_provider_is_searched_as_a_whole",
+    ),
+    Mutant(
+        "old files with vectors go before it is durable that nothing names them",
+        "library/sink.py",
+        "            self.sync()\n            remove_other_files",
+        "            remove_other_files",
+        f"{_POWER}test_old_files_with_vectors_are_removed_after_it_is_durable_that_nothing_names_them",
+    ),
+    Mutant(
+        "a failed step keeps what it had made",
+        "library/writer.py",
+        "self._drop_states(visit, {step, *map(self.find_step, failure.removes)})",
+        "self._drop_states(visit, {*map(self.find_step, failure.removes)})",
+        f"{_FAILURES}test_the_results_of_the_failed_step_and_of_those_after_it_go_with_the_publication",
+    ),
+    Mutant(
+        "the steps after a failed one keep what they had made",
+        "library/writer.py",
+        "self._drop_states(visit, {step, *map(self.find_step, failure.removes)})",
+        "self._drop_states(visit, {step})",
+        f"{_FAILURES}test_the_results_of_the_failed_step_and_of_those_after_it_go_with_the_publication",
+    ),
+    Mutant(
+        "a file loses its results to a server that is down",
+        "library/writer.py",
+        "if not failure.is_outside:",
+        "if True:",
+        f"{_FAILURES}test_a_file_keeps_its_results_if_a_server_has_failed",
+    ),
+    Mutant(
+        "a failure stays when the step has succeeded",
+        "library/writer.py",
+        'self._connection.execute("DELETE FROM failures WHERE id = ?", (key,))',
+        "pass",
+        f"{_FAILURES}test_a_failure_is_forgotten_when_the_step_succeeds",
+    ),
+    Mutant(
+        "what is stored already is applied again",
+        "library/sink.py",
+        "self._add(entries[already:], moved)",
+        "self._add(entries, moved)",
+        f"{_RULES}[check_it_survives_the_death_of_its_process]",
+    ),
+    Mutant(
+        "a position of another run is held",
+        "library/sink.py",
+        "        if position.checksum == stored.checksum:\n",
+        "        if True:\n",
+        f"{_READING}test_an_exchanged_library_does_not_hold_the_position_of_the_other_one",
+    ),
+    Mutant(
+        "the writer goes on with what was rolled back",
+        "library/sink.py",
+        "        except BaseException:\n            self._writer = None\n            raise\n",
+        "        except BaseException:\n            raise\n",
+        f"{_POWER}test_a_transaction_that_fails_leaves_the_writer_as_it_was",
+    ),
+    Mutant(
+        "a damaged result is read",
+        "library/codec.py",
+        'raise IntegrityError("its bytes are not those that were stored")',
+        "return",
+        f"{_READING}test_a_damaged_result_is_noticed_when_it_is_read",
+    ),
+    Mutant(
+        "retired rows stay",
+        "library/generations.py",
+        "        for (id_,) in retired:\n            remove_result(connection, item, id_)\n",
+        "",
+        f"{_PUBLISHING}test_a_removed_file_owns_nothing",
+    ),
+    Mutant(
+        "rows with the same digest are written again",
+        "library/writer.py",
+        "        if any(each.output == result.output for each in visit.find_latest(step)):\n            return\n",
+        "",
+        f"{_PUBLISHING}test_equal_output_leaves_what_is_there",
+    ),
+)
