@@ -50,10 +50,9 @@ def _outcome(**fields: object) -> StageOutcome:
 
 
 def raised() -> str:
-    found = {name: getattr(errors, name) for name in errors.__all__}
-    rows = [
-        (code(name), error.exit_code)
-        for name, error in found.items()
-        if hasattr(error, "exit_code") and name not in ("InorderError", "ItemError", "ReadError", "SyncError")
-    ]
+    """The errors that end a command. Those of single items fail these items, and `SyncError` is an
+    `InfrastructureError`."""
+    others = ("InorderError", "ItemError", "ReadError", "StageError", "SyncError")
+    found = {name: getattr(errors, name) for name in errors.__all__ if name not in others}
+    rows = [(code(name), error.exit_code) for name, error in found.items() if hasattr(error, "exit_code")]
     return table(("error", "code"), sorted(rows, key=lambda row: (row[1], row[0])))
