@@ -143,6 +143,7 @@ def staged(cli: CommandLine) -> None:
     (folder / "two").write_text("half")
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-17")
 def test_an_input_that_has_changed_since_it_was_processed_is_named(cli: CommandLine) -> None:
     cli.sources("one", "two", "fail input", "skip no words", "bare")

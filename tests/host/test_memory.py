@@ -38,6 +38,7 @@ print(before - read_resident_bytes())
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("first", "is_returned"), [("limit_free_memory()", True), ("", False)])
 def test_large_blocks_are_returned_when_they_are_freed(first: str, is_returned: bool) -> None:
     script = LARGE_BLOCKS.format(first=first)

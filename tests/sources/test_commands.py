@@ -120,6 +120,7 @@ def test_a_committed_object_that_changes_before_an_interrupted_run_resumes_is_re
     assert b"Changed" in bucket.documents()["bucket/a.md"]
 
 
+@pytest.mark.process
 def test_log_messages_of_packages_of_stores_are_not_shown() -> None:
     """In a process of its own: pytest sets up logging."""
     code = (

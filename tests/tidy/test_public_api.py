@@ -42,7 +42,13 @@ def test_dir_of_the_package_lists_nothing_else() -> None:
     assert dir(inorder) == sorted(inorder.__all__)
 
 
-@pytest.mark.parametrize(("module", "name"), public_names())
+def list_examples() -> list[object]:
+    """Every public name as a case. The harness for sinks kills a process."""
+    process = {True: [pytest.mark.process], False: []}
+    return [pytest.param(*each, marks=process[each[1] == "SinkHarness"]) for each in public_names()]
+
+
+@pytest.mark.parametrize(("module", "name"), list_examples())
 def test_a_public_name_has_an_example_that_runs(
     module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,13 @@ def find_row(option: str, door: Door) -> OptionRow:
     return rows[key]
 
 
-@pytest.mark.parametrize(("option", "door"), list_doors(), ids=str)
+def list_cases() -> list[object]:
+    """Every option and door as a case. A command of the pipeline starts processes."""
+    process = {True: [pytest.mark.process], False: []}
+    return [pytest.param(option, door, marks=process[option in BUILTIN_ROWS]) for option, door in list_doors()]
+
+
+@pytest.mark.parametrize(("option", "door"), list_cases(), ids=str)
 def test_the_option_has_an_effect(option: str, door: Door, tmp_path: Path) -> None:
     row = find_row(option, door)
     results = []

@@ -74,6 +74,7 @@ def test_a_reader_that_was_closed_opens_the_database_again(data: Path) -> None:
     reader.close()
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot copy a process")
 def test_a_copy_of_the_process_opens_the_database_again(data: Path) -> None:
     reader = open_store(str(data), "stage")
