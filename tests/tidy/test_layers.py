@@ -133,3 +133,46 @@ def test_an_import_against_the_layers_is_found(tmp_path: Path, relative: str, so
 )
 def test_an_import_along_the_layers_is_let_through(tmp_path: Path, relative: str, source: str) -> None:
     assert layer_violations(write_package(tmp_path, {relative: source})) == []
+
+
+PAIRS_MAX = 0
+"""Pairs of folders that import each other. A ceiling that may only fall."""
+CLEAN = ("inorder.library", "inorder.pipeline")
+"""Folders that no other folder imports which they import."""
+
+
+def mutual_imports(root: Path) -> list[tuple[str, str]]:
+    """Pairs of folders, subfolders included, of which each has a module that imports one of the other."""
+    modules = read_modules(root)
+    names = {module.name for module in modules}
+    folders = {module.name: _folder_of(module.name, names) for module in modules}
+    edges = set()
+    for module in modules:
+        for imported in module.imports():
+            target = next((name for name in (imported.name, imported.module) if name in folders), None)
+            edge = (folders[module.name], folders.get(target or "", PACKAGE))
+            if PACKAGE not in edge and edge[0] != edge[1]:
+                edges.add(edge)
+    return sorted({(min(edge), max(edge)) for edge in edges if edge[::-1] in edges})
+
+
+def _folder_of(name: str, names: set[str]) -> str:
+    is_package = any(each.startswith(f"{name}.") for each in names)
+    return name if is_package else name.rpartition(".")[0]
+
+
+def test_folders_that_import_each_other_become_fewer() -> None:
+    found = mutual_imports(PACKAGE_ROOT)
+    assert len(found) <= PAIRS_MAX, found
+    assert [pair for pair in found if any(each.startswith(CLEAN) for each in pair)] == []
+
+
+def test_folders_that_import_each_other_are_found(tmp_path: Path) -> None:
+    sources = {
+        "__init__.py": "",
+        "a/__init__.py": "",
+        "a/b/__init__.py": "",
+        "a/b/c.py": "from inorder.a.d import x",
+        "a/d.py": "from inorder.a.b.c import y",
+    }
+    assert mutual_imports(write_package(tmp_path, sources)) == [("inorder.a", "inorder.a.b")]
