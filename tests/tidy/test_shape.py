@@ -123,8 +123,16 @@ def test_a_house_out_of_order_is_found(tmp_path: Path, sources: dict[str, str], 
 @pytest.mark.parametrize(
     ("relative", "source", "complaint"),
     [
-        ("core/kernel.py", '"""Doc."""\n' + "import os\n" * (IMPORTS_MAX + 1), f"{IMPORTS_MAX + 1} imports in one file"),
-        ("core/kernel.py", f'"""Doc."""\ndef f({names_of(PARAMETERS_MAX + 1)}): ...', f"{PARAMETERS_MAX + 1} parameters of f"),
+        (
+            "core/kernel.py",
+            '"""Doc."""\n' + "import os\n" * (IMPORTS_MAX + 1),
+            f"{IMPORTS_MAX + 1} imports in one file",
+        ),
+        (
+            "core/kernel.py",
+            f'"""Doc."""\ndef f({names_of(PARAMETERS_MAX + 1)}): ...',
+            f"{PARAMETERS_MAX + 1} parameters of f",
+        ),
         ("core/kernel.py", function_of(FUNCTION_LINES_MAX + 1), "71 lines in long"),
         (
             "core/kernel.py",
@@ -143,6 +151,8 @@ def test_a_misshapen_file_is_found(tmp_path: Path, relative: str, source: str, c
 
 
 def test_a_file_at_the_limits_is_let_through(tmp_path: Path) -> None:
-    full_file = f'"""Doc."""\nclass A:\n    def f(self, {names_of(PARAMETERS_MAX)}): ...\n' + "import os\n" * IMPORTS_MAX
+    full_file = (
+        f'"""Doc."""\nclass A:\n    def f(self, {names_of(PARAMETERS_MAX)}): ...\n' + "import os\n" * IMPORTS_MAX
+    )
     sources = {"core/full.py": full_file, "core/long.py": function_of(FUNCTION_LINES_MAX)}
     assert shape_violations(write_package(tmp_path, sources)) == []
