@@ -15,14 +15,14 @@ from inorder.stage.store.rows import SCHEMA
 class StageStore:
     """The store of one stage."""
 
-    def __init__(self, data: Path, stage: str) -> None:
+    def __init__(self, data: Path, stage: str, folder: str = "") -> None:
         self.data = data
         (data / "store").mkdir(parents=True, exist_ok=True)
         self._path = store_path(str(data), stage)
         with sqlite3.connect(self._path) as connection:
             connection.executescript(SCHEMA + _POSITION_TABLE)
             connection.execute(f"PRAGMA user_version={VERSION}")
-            connection.execute("INSERT OR IGNORE INTO origins VALUES (1, ?, 'cfg', '')", (stage,))
+            connection.execute("INSERT OR IGNORE INTO origins VALUES (1, ?, 'cfg', '')", (folder or stage,))
 
     def put_content(self, item_id: str, content: bytes) -> None:
         self._put_rows([make_row(item_id, content)])

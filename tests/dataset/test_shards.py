@@ -8,7 +8,7 @@ import pytest
 
 from inorder.dataset.export.shards import Shard, plan_shards
 from inorder.documents.layout import Result
-from inorder.stage.store.rows import StoredItem
+from inorder.stage.store.inputs import StoredInput
 
 pytestmark = pytest.mark.req("DAT-2")
 TARGET = 50_000
@@ -18,7 +18,7 @@ def make_result(doc_id: str, version: str = "") -> Result:
     """A stored document; its size follows from its id, from 100 to 5,100 bytes."""
     digest = hashlib.sha256(f"{doc_id}{version}".encode())
     size = 100 + int.from_bytes(digest.digest()[:4], "big") % 5000
-    return Result(doc_id, doc_id, size, StoredItem(doc_id, "chunks", "", "", "", "{}", size, digest.hexdigest()))
+    return Result(doc_id, StoredInput("", "chunk", doc_id, f"chunk/{doc_id}", size, digest.hexdigest()), size)
 
 
 def plan(results: Iterable[Result], share: float = 1.0) -> list[Shard]:

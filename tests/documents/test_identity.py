@@ -1,22 +1,25 @@
 """What the outputs of the document stages depend on: whatever changes them makes them again."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import inorder
 from inorder.code import grammars
+from inorder.dataset.results import read_statistics
 from inorder.documents.chunk.stage import ChunkSettings
 from inorder.documents.chunk.stage import make as make_chunk
-from inorder.documents.embed.stage import STATISTICS, EmbedSettings
+from inorder.documents.embed.stage import EmbedSettings
 from inorder.documents.embed.stage import make as make_embed
-from inorder.documents.parquet import read_footer, read_table
 from inorder.index import stage as index_stage
 from inorder.index.connection import open_index
-from tests.index.documents import add_document
+from tests.dataset.chunk_store import StageStore
+from tests.index.documents import add_document, remove_chunks
 
 TOKENIZER = {
     "version": "1.0",
@@ -55,16 +58,13 @@ def run(stage: inorder.Stage, data: Path, *sources: Path) -> inorder.StageOutcom
 
 
 def chunk_configuration(data: Path, **settings: Any) -> str:
-    (data / "doctags").mkdir(exist_ok=True)
-    (data / "doctags" / "a.docling.json").write_text("{}")
+    StageStore(data, "doctags", folder="documents").put_content("a", b"")
     [item] = items_of(make_chunk(ChunkSettings(**settings)), data)
     return item.cfg_hash
 
 
 @pytest.mark.req("RUN-4")
-@pytest.mark.parametrize(
-    "change", [{"format": "jsonl"}, {"tokens_min": 7}, {"tokens_max": 500, "tokens_min": 256}, {"tokens_max": 600}]
-)
+@pytest.mark.parametrize("change", [{"tokens_min": 7}, {"tokens_max": 500, "tokens_min": 256}, {"tokens_max": 600}])
 def test_every_setting_of_chunks_is_part_of_their_configuration(tmp_path: Path, change: dict[str, Any]) -> None:
     assert chunk_configuration(tmp_path, **change) != chunk_configuration(tmp_path)
 
@@ -129,9 +129,9 @@ def test_the_statistics_of_the_corpus_follow_every_change_and_leave_out_what_is_
     stage = make_embed(EmbedSettings(dense="none"))
 
     def statistics() -> tuple[int, dict[str, int]]:
-        table = read_table(tmp_path / STATISTICS).to_pydict()
-        footer = read_footer(str(tmp_path / STATISTICS))
-        return int(footer["chunks"]), dict(zip(table["term"], table["count"], strict=True))
+        table = pq.read_table(io.BytesIO(read_statistics(str(tmp_path)) or b""))
+        chunks = int(table.schema.metadata[b"inorder.chunks"])
+        return chunks, dict(zip(table["term"].to_pylist(), table["count"].to_pylist(), strict=True))
 
     add_document(tmp_path, "a", "lamp lamp")
     add_document(tmp_path, "b", "horn")
@@ -140,7 +140,7 @@ def test_the_statistics_of_the_corpus_follow_every_change_and_leave_out_what_is_
     add_document(tmp_path, "a", "wick")
     run(stage, tmp_path)
     assert statistics() == (2, {"wick": 1, "horn": 1})
-    (tmp_path / "chunks" / "b.jsonl").unlink()
+    remove_chunks(tmp_path, "b")
     run(stage, tmp_path)
     assert statistics() == (1, {"wick": 1})
     assert run(stage, tmp_path).succeeded == 0
@@ -152,7 +152,7 @@ def test_statistics_made_while_an_old_term_table_was_there_are_not_made_again_wh
     add_document(tmp_path, "a", "lamp")
     add_document(tmp_path, "b", "horn")
     run(stage, tmp_path)
-    (tmp_path / "chunks" / "b.jsonl").unlink()
+    remove_chunks(tmp_path, "b")
     [before] = [item.cfg_hash for item in items_of(stage, tmp_path) if item.item_id == "__corpus__"]
     run(stage, tmp_path)
     [after] = [item.cfg_hash for item in items_of(stage, tmp_path) if item.item_id == "__corpus__"]

@@ -1,60 +1,52 @@
 """The fields that document stages add to their rows, the totals of the corpus, and what telemetry has of them."""
 
+import io
 from pathlib import Path
 from statistics import median_low
+from uuid import UUID
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import inorder
 from inorder.documents import parquet
-from inorder.documents.chunk.storage import read_chunks
-from inorder.documents.embed.storage import read_dense
 from tests.documents.pdf_files import draw_lines, draw_pdf
-from tests.documents.stage_runs import StageRuns, pick
+from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
-    made = StageRuns(tmp_path, "files")
+    made = StageRuns(tmp_path)
     made.write("docs/guide.md", "# Guide\n\n" + PROSE * 30 + "\n\n## Lamps\n\n" + PROSE * 6)
     made.write("docs/note.txt", PROSE * 9)
     return made
 
 
 @pytest.mark.req("RUN-16")
-def test_a_row_of_chunk_has_the_sizes_of_its_chunks_and_of_its_file(runs: StageRuns) -> None:
+def test_a_row_of_chunk_has_the_sizes_of_its_chunks(runs: StageRuns) -> None:
     runs.doctags()
     runs.chunk(tokens_max=100)
     row = runs.rows("chunk")["docs/guide.md"]
-    path = runs.data / "chunks" / "docs" / "guide.md.parquet"
-    sizes = sorted(chunk.tokens for chunk in read_chunks(path))
+    sizes = sorted(chunk.tokens for chunk in inorder.open(runs.data).get("docs/guide.md").chunks)
     assert len(sizes) > 3
     assert (row["tokens_p50"], row["tokens_p95"]) == (median_low(sizes), sizes[-1])
     assert row["empty_chunks"] == 0
-    assert pick(row, ("chunks_format", "row_group_count", "parquet_bytes")) == {
-        "chunks_format": "parquet",
-        "row_group_count": pq.read_metadata(path).num_row_groups,
-        "parquet_bytes": path.stat().st_size,
-    }
-    runs.chunk(tokens_max=100, format="jsonl")
-    row = runs.rows("chunk")["docs/guide.md"]
     names = ("chunks_format", "row_group_count", "parquet_bytes")
-    assert [row[name] for name in names] == ["jsonl", None, None]
+    assert [row[name] for name in names] == ["store", None, None]
 
 
 @pytest.mark.req("RUN-16")
-def test_a_row_of_embed_has_the_format_the_norms_and_the_size_of_its_file(runs: StageRuns) -> None:
+def test_a_row_of_embed_has_the_format_and_the_norms(runs: StageRuns) -> None:
     for stage in (runs.doctags, runs.chunk, runs.embed):
         stage()
     rows = runs.rows("embed")
     dense, lexical = rows["dense/docs/note.txt"], rows["lexical/docs/note.txt"]
     assert dense["norms"] == {"min": 1.0, "avg": 1.0, "max": 1.0}
-    for family, row in (("dense", dense), ("lexical", lexical)):
-        path = runs.data / "vectors" / family / "docs" / "note.txt.parquet"
-        assert (row["vector_format"], row["row_group_count"]) == ("parquet", 1)
-        assert row["parquet_bytes"] == path.stat().st_size
+    for row in (dense, lexical):
+        names = ("vector_format", "row_group_count", "parquet_bytes")
+        assert [row[name] for name in names] == ["store", None, None]
 
 
 @pytest.mark.req("RUN-16")
@@ -78,8 +70,7 @@ def test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical(runs: 
     if not lexical:
         assert corpus["terms"] == 0
         return
-    tables = (runs.data / "vectors" / "lexical").rglob("*.parquet")
-    counts = sorted(len(terms) for table in tables for terms in pq.read_table(table)["terms"].to_pylist())
+    counts = sorted(len(row.terms) for row in inorder.open(runs.data).vectors("lexical"))
     assert families["lexical"]["vectors"] == len(counts)
     assert families["lexical"]["nnz"] == {
         "avg": round(sum(counts) / len(counts), 4),
@@ -106,20 +97,6 @@ def test_totals_follow_what_changes_and_nothing_is_redone_without_a_change(runs:
     runs.embed(dense="hash:64")
     assert {"lexical/docs/guide.md", "__corpus__"} == runs.done("embed")
     assert runs.rows("embed")["__corpus__"]["terms"] > 10
-
-
-@pytest.mark.req("RUN-16")
-def test_vectors_without_norms_in_their_fingerprint_are_measured(runs: StageRuns) -> None:
-    for stage in (runs.doctags, runs.chunk, runs.embed):
-        stage()
-    wanted = runs.rows("embed")["__corpus__"]["families"]
-    for fingerprint in (runs.data / "vectors" / "dense").rglob("*.fp.json"):
-        fingerprint.unlink()
-    (runs.data / "vectors" / "__corpus__.parquet.fp.json").unlink()
-    from inorder.documents.embed.stage import EmbedSettings, make
-
-    runs.run(make(EmbedSettings()), fingerprinting=False, force=True)
-    assert runs.rows("embed")["__corpus__"]["families"] == wanted
 
 
 @pytest.mark.req("RUN-10")
@@ -210,33 +187,33 @@ def test_row_groups_have_16_to_64_megabytes(rows: int, size: int, wanted: int) -
         assert size <= 64 * MB or 16 * MB <= size * per_group / rows <= 64 * MB
 
 
-def test_a_large_table_is_written_in_several_row_groups_and_read_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_written_in_several_row_groups_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from inorder.documents.embed.storage import write_dense
 
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 32 * 1024)
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES_MAX", 64 * 1024)
     vectors = np.eye(300, dtype=np.float32)
-    facts = write_dense(tmp_path / "v.parquet", [str(n) for n in range(300)], vectors, "p", "s", "c")
-    metadata = pq.read_metadata(tmp_path / "v.parquet")
-    assert metadata.num_row_groups == facts.row_group_count > 3
-    ids, found = read_dense(tmp_path / "v.parquet")
-    assert (len(ids), np.array_equal(found, vectors)) == (300, True)
+    file = io.BytesIO()
+    write_dense(file, [str(n) for n in range(300)], vectors, "p", "s", "c")
+    assert pq.read_metadata(file).num_row_groups > 3
+    table = pq.read_table(file)
+    assert table["chunk_id"].to_pylist() == [str(n) for n in range(300)]
+    assert table["vector"].to_pylist() == vectors.tolist()
 
 
 @pytest.mark.req("RUN-16")
 def test_totals_of_sparse_vectors_have_terms_and_norms(tmp_path: Path) -> None:
-    from inorder.documents.embed.storage import write_sparse
+    from inorder.documents.embed.stored import pack_sparse
     from inorder.documents.embed.totals import FamilyTotals, add_sparse_table
     from inorder.documents.layout import Result
+    from inorder.stage.store.inputs import StoredInput
 
     rows = [([0, 5], [3.0, 4.0]), ([], []), ([7], [1.0])]
     vectors = [(np.array(terms, np.int32), np.array(weights, np.float32)) for terms, weights in rows]
-    path = tmp_path / "a.parquet"
-    write_sparse(path, ["a", "b", "c"], vectors, "splade:x", 100, "cfg")
+    content = pack_sparse([str(UUID(int=number)) for number in range(3)], vectors, "splade:x", 100)
+    source = StoredInput(str(tmp_path), "embed", "sparse/a", "embed/sparse/a", len(content), "", content)
     totals = FamilyTotals()
-    add_sparse_table(totals, Result("a", str(path), 0))
+    add_sparse_table(totals, Result("a", source, len(content)))
     assert totals.summarize() == {
         "documents": 1,
         "vectors": 3,

@@ -1,5 +1,6 @@
 """The stages of documents, run as a user runs them, on folders that change."""
 
+import io
 import json
 import os
 import subprocess
@@ -12,8 +13,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import inorder
+from inorder.dataset.results import read_statistics
 from inorder.documents.chunk.worker import HISTOGRAM
-from inorder.documents.parquet import read_footer
 from inorder.report.contents import TOKEN_BOUNDS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.documents.workspace import PROSE, Workspace
@@ -138,24 +140,23 @@ def test_after_any_changes_data_is_what_a_run_from_scratch_would_have_made(
 
 @pytest.mark.req("DOC-4")
 def test_the_statistics_are_those_of_the_terms_that_are_there(workspace: Workspace) -> None:
-    workspace.run("run", "docs", "--layout", "files")
+    workspace.run("run", "docs")
     (workspace.docs / "guide.md").unlink()
     workspace.write("extra.txt", "Foghorn, foghorn! A second chunk it is not.")
-    workspace.run("run", "docs", "--layout", "files")
-    path = workspace.data / "vectors" / "__corpus__.parquet"
-    found = {row["term"]: (row["chunks"], row["count"]) for row in pq.read_table(path).to_pylist()}
+    workspace.run("run", "docs")
+    table = pq.read_table(io.BytesIO(read_statistics(str(workspace.data)) or b""))
+    found = {row["term"]: (row["chunks"], row["count"]) for row in table.to_pylist()}
     counted: Counter[str] = Counter()
     held: Counter[str] = Counter()
-    chunks = length = 0
-    for table in (workspace.data / "vectors" / "lexical").rglob("*.parquet"):
-        for row in pq.read_table(table).to_pylist():
-            chunks, length = chunks + 1, length + row["length"]
-            counted.update(dict(zip(row["terms"], row["counts"], strict=True)))
-            held.update(row["terms"])
+    rows = list(inorder.open(workspace.data).vectors("lexical"))
+    for row in rows:
+        counted.update(row.terms)
+        held.update(row.terms.keys())
     assert found == {term: (held[term], counted[term]) for term in counted}
     assert found["foghorn"] == (1, 2)
-    footer = read_footer(path)
-    assert (footer["chunks"], footer["length"]) == (str(chunks), str(length))
+    footer = table.schema.metadata
+    assert footer[b"inorder.chunks"] == str(len(rows)).encode()
+    assert footer[b"inorder.length"] == str(counted.total()).encode()
 
 
 @pytest.mark.req("DOC-4")
@@ -193,27 +194,14 @@ def stable_fields(row: dict[str, Any], workspace: Workspace) -> str:
     return json.dumps(kept).replace(str(workspace.data), "DATA")
 
 
-@pytest.mark.req("DOC-2")
-def test_chunks_as_json_lines_take_the_place_of_those_in_parquet(workspace: Workspace) -> None:
-    workspace.run("run", "docs", "--layout", "files")
-    rows = pq.read_table(workspace.data / "chunks" / "docs" / "guide.md.parquet").to_pylist()
-    vectors = {path: data for path, data in workspace.outputs().items() if path.startswith("vectors/dense")}
-    workspace.run("run", "docs", "--format", "jsonl")
-    head, *lines = (workspace.data / "chunks" / "docs" / "guide.md.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(head)["schema"] == "inorder.chunks"
-    assert [json.loads(line) for line in lines] == rows
-    assert not list((workspace.data / "chunks").rglob("*.parquet"))
-    after = {path for path in workspace.outputs() if path.startswith("vectors/dense")}
-    assert after == set(vectors)
-
-
 @pytest.mark.req("DOC-2", "DOC-3")
 def test_every_table_says_in_its_footer_what_it_is(workspace: Workspace) -> None:
-    workspace.run("run", "docs", "--layout", "files")
+    workspace.run("run", "docs")
+    inorder.open(workspace.data).export(workspace.folder / "out", format="files")
     for folder, kind in (("chunks", "chunks"), ("vectors/dense", "dense"), ("vectors/lexical", "lexical")):
-        footer = read_footer(workspace.data / folder / "docs" / "guide.md.parquet")
-        assert (footer["schema"], footer["schema_version"]) == (f"inorder.{kind}", "1")
-        assert len(footer["cfg_hash"]) == 32
+        footer = pq.read_schema(workspace.folder / "out" / folder / "docs" / "guide.md.parquet").metadata
+        assert (footer[b"inorder.schema"], footer[b"inorder.schema_version"]) == (f"inorder.{kind}".encode(), b"1")
+        assert len(footer[b"inorder.cfg_hash"]) == 32
 
 
 def test_documents_of_other_sources_stay_and_the_same_name_below_two_roots_is_two_documents(

@@ -93,13 +93,6 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     ),
     # ---- chunks
     Mutant(
-        "the format of chunks is not part of their configuration",
-        "documents/chunk/stage.py",
-        "sizes, tokenizer, format_)",
-        "sizes, tokenizer)",
-        _CHUNKS,
-    ),
-    Mutant(
         "the smallest chunk is not part of the configuration",
         "documents/chunk/stage.py",
         'sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"',

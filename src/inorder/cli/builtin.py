@@ -126,16 +126,8 @@ def _export_tables(settings: Settings, store: str) -> None:
 
 
 def _announce_conversion(jobs: Sequence[tuple[StageJob, Settings]]) -> None:
-    """Say, also if progress is off, that results are made again because DATA has them in the other layout, or that an
-    index of an older version is converted."""
-    from inorder.documents.layout import find_other_layout, resolve_layout
-
+    """Say, also if progress is off, that an index of an older version is converted."""
     for job, settings in jobs:
-        if "layout" in job.settings:
-            layout = resolve_layout(job.settings["layout"], settings.data)
-            if found := find_other_layout(job.stage.name, layout, settings.data):
-                place = "stores" if layout == "store" else "files per document"
-                info(f"converting {settings.data} to {place}: all results are made again, then {found[0]} is removed")
         if job.stage.name == "index":
             _announce_index_conversion(settings.data)
 

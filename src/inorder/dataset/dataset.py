@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal, TypedDict, overload
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import read_chunks, unpack_chunks
+from inorder.documents.chunk.storage import unpack_chunks
 from inorder.documents.copies import find_original, list_copies_of
 from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind
 from inorder.errors import OperatorError, require
@@ -223,7 +223,7 @@ class Dataset:
 
     def _find_chunks(self, doc_id: str) -> list[Chunk]:
         loaded = self._load(CHUNK_RESULTS, doc_id)
-        return [] if loaded is None else decode_result(loaded, unpack_chunks, read_chunks)
+        return [] if loaded is None else decode_result(loaded, unpack_chunks)
 
     def _find_copies(self, doc_id: str) -> list[str]:
         return list_copies_of(self._require_open(), doc_id)

@@ -5,14 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import read_chunks, unpack_chunks
-from inorder.documents.embed.stored import DenseVectors, load_dense, unpack_dense, unpack_lexical, unpack_sparse
+from inorder.documents.chunk.storage import unpack_chunks
+from inorder.documents.embed.stored import DenseVectors, unpack_dense, unpack_lexical, unpack_sparse
 from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind, get_vector_kind
-from inorder.documents.parquet import read_table
 
 from .columns import (
     ChunkColumns,
@@ -128,7 +126,7 @@ class ChunkTable(DataTable[list[Chunk], Chunk]):
     name, kind, made_by = CHUNKS, CHUNK_RESULTS, "chunk"
 
     def decode(self, loaded: LoadedResult) -> list[Chunk]:
-        return decode_result(loaded, unpack_chunks, read_chunks)
+        return decode_result(loaded, unpack_chunks)
 
     def list_rows(self, doc_id: str, decoded: list[Chunk]) -> Iterator[Chunk]:
         return iter(decoded)
@@ -143,7 +141,7 @@ class DenseTable(DataTable[DenseVectors, DenseVector]):
     name, kind, made_by = f"{VECTORS}/dense", get_vector_kind("dense"), "embed"
 
     def decode(self, loaded: LoadedResult) -> DenseVectors:
-        return decode_result(loaded, unpack_dense, load_dense)
+        return decode_result(loaded, unpack_dense)
 
     def list_rows(self, doc_id: str, decoded: DenseVectors) -> Iterator[DenseVector]:
         for number, (chunk_id, vector) in enumerate(zip(decoded.ids, decoded.matrix, strict=True)):
@@ -159,7 +157,7 @@ class SparseTable(DataTable[SparseRows, SparseTerms]):
     name, kind, made_by = f"{VECTORS}/sparse", get_vector_kind("sparse"), "embed --sparse PROVIDER"
 
     def decode(self, loaded: LoadedResult) -> SparseRows:
-        return decode_result(loaded, unpack_sparse, _read_sparse)
+        return decode_result(loaded, unpack_sparse)
 
     def list_rows(self, doc_id: str, decoded: SparseRows) -> Iterator[SparseTerms]:
         for number, (chunk_id, (indices, weights)) in enumerate(zip(*decoded, strict=True)):
@@ -175,7 +173,7 @@ class LexicalTable(DataTable[LexicalRows, LexicalTerms]):
     name, kind, made_by = f"{VECTORS}/lexical", get_vector_kind("lexical"), "embed"
 
     def decode(self, loaded: LoadedResult) -> LexicalRows:
-        return decode_result(loaded, unpack_lexical, _read_lexical)
+        return decode_result(loaded, unpack_lexical)
 
     def list_rows(self, doc_id: str, decoded: LexicalRows) -> Iterator[LexicalTerms]:
         for number, (chunk_id, terms) in enumerate(zip(*decoded, strict=True)):
@@ -230,18 +228,3 @@ def _join_parts(parts: list[Any]) -> Any:
     parts.clear()
     [batch] = joined.combine_chunks().to_batches()
     return batch
-
-
-def _read_sparse(path: str) -> SparseRows:
-    table = read_table(path)
-    vectors = [
-        (np.asarray(indices.values, np.int32), np.asarray(weights.values, np.float32))
-        for indices, weights in zip(table["indices"], table["weights"], strict=True)
-    ]
-    return table["chunk_id"].to_pylist(), vectors
-
-
-def _read_lexical(path: str) -> LexicalRows:
-    table = read_table(path)
-    pairs = zip(table["terms"].to_pylist(), table["counts"].to_pylist(), strict=True)
-    return table["chunk_id"].to_pylist(), [dict(zip(terms, counts, strict=True)) for terms, counts in pairs]

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from inorder.dataset.results import hash_result
 from inorder.documents.layout import Result
 
 _ROW_BYTES = 64
@@ -54,7 +53,7 @@ def plan_shards(
         if documents and size + cost > 2 * target_bytes:
             yield Shard(after, last, documents, key.finish())
             key, size, documents, after = ShardKey(version), 0, 0, last
-        key.add(result.doc_id, hash_result(result))
+        key.add(result.doc_id, result.source.sha256)
         size, documents, last = size + cost, documents + 1, result.doc_id
         if size >= target_bytes / 2 and _is_boundary(result.doc_id, cost, target_bytes):
             yield Shard(after, last, documents, key.finish())

@@ -5,13 +5,10 @@ from functools import lru_cache
 from typing import Any
 
 from inorder.documents.doctags.storage import unpack_document
-from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
-from inorder.stage.data_layout import FINGERPRINT_SUFFIX
-from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content
+from inorder.stage.store.reading import read_content
 
 from .chunks import Chunk, build_chunks
 from .tokens import load_counter
@@ -20,52 +17,29 @@ FOLLOW_IMPORTS = ("inorder.documents.chunk.pack", "inorder.documents.chunk.piece
 """What the first items need."""
 HISTOGRAM = (32, 64, 128, 256, 384, 512, 1024)
 """Upper bounds of the classes in which chunk sizes are counted. One more class has no upper bound."""
+_FORMAT = {"chunks_format": "store", "row_group_count": None, "parquet_bytes": None}
+"""What a manifest row says of where the chunks are."""
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     """Chunk one document. The settings are in the item's `meta`."""
     from .pieces import read_pieces
+    from .storage import pack_chunks
 
     try:
-        pieces = read_pieces(_read_record(item.inputs["record"]))
+        pieces = read_pieces(unpack_document(read_content(item.inputs["record"])).write_record())
     except ValueError as error:
         raise StageError(str(error), category="input") from None
     count = _load_counter(item.meta["tokenizer"])
     chunks = build_chunks(item.item_id, pieces, count, item.meta["tokens_min"], item.meta["tokens_max"])
-    written = _write(item, context, chunks)
+    context.write_output("chunks", pack_chunks(item.item_id, chunks))
     if not chunks:
         context.warn("the document has no text")
     context.measure(chunks=len(chunks), tokens=sum(chunk.tokens for chunk in chunks))
-    return _summarize(chunks) | written
-
-
-def _read_record(source: Input) -> bytes:
-    content = read_content(source)
-    return unpack_document(content).write_record() if is_stored(source) else content
-
-
-def _write(item: WorkItem, context: StageContext, chunks: list[Chunk]) -> dict[str, Any]:
-    """Write the chunks. Returns their format and the size of their file, for the manifest."""
-    from .storage import pack_chunks, write_chunks
-
-    if context.is_stored:
-        context.write_output("chunks", pack_chunks(item.item_id, chunks))
-        return {"chunks_format": "store", "row_group_count": None, "parquet_bytes": None}
-    for path in list_other_formats(item):
-        context.remove(path)
-    return write_chunks(context.output("chunks"), item.meta["format"], chunks, item.cfg_hash)
+    return _summarize(chunks) | _FORMAT
 
 
 _load_counter = lru_cache(maxsize=1)(load_counter)
-
-
-def list_other_formats(item: WorkItem) -> list[str]:
-    """The chunk files of a document in formats other than the chosen one, and their fingerprints."""
-    if item.meta["layout"] == "store":
-        return []
-    suffixes = [suffix for format_, suffix in CHUNK_SUFFIXES.items() if format_ != item.meta["format"]]
-    others = [f"{CHUNKS}/{item.item_id}{suffix}" for suffix in suffixes]
-    return [path for other in others for path in (f"{other}{FINGERPRINT_SUFFIX}", other)]
 
 
 def _summarize(chunks: list[Chunk]) -> dict[str, Any]:

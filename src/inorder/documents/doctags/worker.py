@@ -16,15 +16,12 @@ from inorder.errors import ReadError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
-from .docling_json import write_json
 from .kinds import ANY, NOT_FETCHED, settle_kind
-from .outline import group_lists
 from .storage import (
     PageRange,
     StoredDocument,
     Survey,
     encode,
-    encode_doctags,
     pack_document,
     read_part,
     read_survey,
@@ -109,12 +106,8 @@ def _convert_with_docling(item: WorkItem, context: StageContext) -> dict[str, An
     converted = convert(item.meta["kind"], data, _document_name(item), os.path.basename(item.item_id))
     for warning in converted.warnings:
         context.warn(warning)
-    if context.is_stored:
-        stored = StoredDocument(record=converted.record, doctags=converted.doctags)
-        context.write_output("document", pack_document(stored))
-    else:
-        context.write_output("record", converted.record)
-        context.write_output("doctags", converted.doctags)
+    stored = StoredDocument(record=converted.record, doctags=converted.doctags)
+    context.write_output("document", pack_document(stored))
     context.measure(pages=converted.pages)
     return {
         "engine": docling_version().partition(" ")[0],
@@ -149,7 +142,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.pdf import reader as pdf
 
     doc_id, _, range_name = item.item_id.rpartition("#")
-    survey = read_survey(os.fspath(context.data), doc_id, item.meta["layout"], item.reads)
+    survey = read_survey(os.fspath(context.data), doc_id, item.reads)
     if survey is None:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
     pages = PageRange.parse(range_name)
@@ -177,7 +170,7 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
     parts = []
     for name in item.meta["parts"]:
-        part = read_part(os.fspath(context.data), item.item_id, name, item.meta["layout"], item.reads)
+        part = read_part(os.fspath(context.data), item.item_id, name, item.reads)
         if part is None:
             first, last = PageRange.parse(name)
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
@@ -191,21 +184,12 @@ def _document_name(item: WorkItem) -> str:
 
 
 def _write_outputs(item: WorkItem, context: StageContext, document: Document, data: bytes) -> dict[str, Any]:
-    """Write both forms of a document. Returns the columns of its row in the manifest."""
+    """Write a document. Returns the columns of its row in the manifest."""
     for warning in filter(None, [item.meta["warning"], *document.warnings]):
         context.warn(warning)
     binary_hash = int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
-    filename = os.path.basename(item.item_id)
-    if context.is_stored:
-        contents = {"document": pack_document(StoredDocument(filename, binary_hash, document))}
-    else:
-        outline = group_lists(document.blocks)
-        contents = {
-            "record": write_json(document, filename=filename, binary_hash=binary_hash, outline=outline),
-            "doctags": encode_doctags(document, outline),
-        }
-    for name, content in contents.items():
-        context.write_output(name, content)
+    content = pack_document(StoredDocument(os.path.basename(item.item_id), binary_hash, document))
+    context.write_output("document", content)
     return {
         "engine": document.reader,
         "pages": len(document.pages),
@@ -215,5 +199,5 @@ def _write_outputs(item: WorkItem, context: StageContext, document: Document, da
         "tables": sum(isinstance(block, Table) for block in document.blocks),
         "figures": sum(isinstance(block, Picture) for block in document.blocks),
         "bytes_in": len(data),
-        "bytes_out": sum(map(len, contents.values())),
+        "bytes_out": len(content),
     }

@@ -18,21 +18,15 @@ from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
     CHUNK,
     CHUNK_RESULTS,
-    VECTORS,
-    LayoutChoice,
     Result,
     StoredResults,
     bind_count_stored,
-    derive_from,
     estimate_count,
     get_vector_kind,
-    has_only_stored,
+    has_valid_ids,
     list_chunked,
     list_current_vectors,
     list_vector_hashes,
-    remove_other_layout,
-    resolve_layout,
-    vectors_path,
 )
 from inorder.errors import require
 from inorder.files.predicted import get_predicted_change, is_predicting
@@ -40,17 +34,15 @@ from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import (
     Barrier,
     Configurable,
+    Derivation,
     LastRun,
     MakeItems,
     PlanEdits,
-    PredictionRules,
     Stage,
     StageHooks,
     StagePlan,
     WorkItem,
 )
-from inorder.stage.data_layout import FINGERPRINT_SUFFIX
-from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
@@ -64,9 +56,8 @@ from .shared.opening import OpenProviders
 from .worker import CORPUS, IMPORTS, STORED, UPDATE_IMPORTS, work
 
 NAME = "embed"
-STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
-READS = ("chunks", VECTORS, "store", "chunk", NAME)
-"""What the statistics of the corpus are made of: folders of DATA, and how the names of stored results begin."""
+READS = ("store", "chunk", NAME)
+"""What the statistics of the corpus are made of: a folder of DATA, and how the names of stored results begin."""
 SCHEMA_VERSION = 1
 _CORPUS_VERSION = "totals 1, sum"
 """To be changed whenever the totals of the corpus change, or what identifies its vectors."""
@@ -87,8 +78,6 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Sparse embedding provider; `none` for no sparse vectors."""
     lexical: bool = True
     """Whether to compute term frequencies."""
-    layout: LayoutChoice = "auto"
-    """Where vectors are kept: in the store of the stage, or in a file per document and family."""
     server_in_flight: int = _LIMITS.in_flight
     """Concurrent requests to a server. Vectors do not depend on this, nor on what follows."""
     server_rate_per_s: float | None = _LIMITS.rate_per_s
@@ -122,14 +111,13 @@ def make(settings: EmbedSettings) -> Stage:
     providers = {family: spec for family, spec in settings.families.items() if family != "lexical"}
     for family, spec in providers.items():
         _require_family(family, spec)
-    opened = OpenProviders(providers, settings.server_limits, tuple(settings.families), settings.layout)
+    opened = OpenProviders(providers, settings.server_limits, tuple(settings.families))
     cfg_hashes = _hash_configurations(settings)
     return Stage(
         name=NAME,
         plan=partial(plan, settings, cfg_hashes, on_embedded=opened.end_embedding),
         worker=work,
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
-        finish=partial(remove_other_layout, NAME, settings.layout),
         imports=IMPORTS,
         update_imports=UPDATE_IMPORTS,
         follow_imports=(STORED, *filter(None, map(find_module, providers.values()))),
@@ -141,7 +129,6 @@ def make(settings: EmbedSettings) -> Stage:
             before_group=embed_group if opened.shared else None,
         ),
         options=StageOptions(policy="gpu" if _needs_gpu(settings) else "cpu", timeout_s=_TIMEOUT_S),
-        prediction=PredictionRules(changes_with=("configuration",)),
     )
 
 
@@ -188,23 +175,19 @@ def plan(
         expected_items=items.estimate_count(),
         policy="gpu" if _needs_gpu(settings) else None,
         owns_device=False,
-        is_stored=items.is_stored,
-        derived_from=(
-            derive_from(data, ("chunk",), items.hash_configuration(), items.find_edits) if items.is_stored else None
-        ),
+        is_stored=True,
+        derived_from=Derivation(stages=("chunk",), version=items.hash_configuration(), find_edits=items.find_edits),
     )
 
 
 def _make_embed_items(
     settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path, on_embedded: Callable[[], None] | None = None
 ) -> "EmbedItems":
-    is_stored = resolve_layout(settings.layout, data) == "store"
-    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), on_embedded, is_stored=is_stored)
+    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), on_embedded)
 
 
-def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> MakeItems | None:
-    items = _make_embed_items(settings, cfg_hashes, data)
-    return items.follow if items.is_stored else None
+def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> MakeItems:
+    return _make_embed_items(settings, cfg_hashes, data).follow
 
 
 class EmbedItems:
@@ -216,10 +199,7 @@ class EmbedItems:
         cfg_hashes: dict[str, str],
         data: str,
         on_embedded: Callable[[], None] | None,
-        *,
-        is_stored: bool,
     ) -> None:
-        self.is_stored = is_stored
         self._on_embedded = on_embedded
         self._families = families
         self._cfg_hashes = cfg_hashes
@@ -238,7 +218,7 @@ class EmbedItems:
         identity, documents = self._identify_corpus() if identified is None else (identified.finish(), None)
         return WorkItem(
             item_id=CORPUS,
-            outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
+            outputs={"statistics": f"{NAME}/{CORPUS}"},
             cfg_hash=self._hash_corpus(identity),
             meta={
                 "family": CORPUS,
@@ -280,7 +260,7 @@ class EmbedItems:
 
     def _subtract_old(self, doc_ids: Set[str]) -> IdentityChange | None:
         """What identifies the vectors of all documents but these, which may get others; None: it is not known."""
-        if is_predicting() or not has_only_stored(self._data):
+        if is_predicting() or not has_valid_ids(self._data):
             return None
         last = read_identity(self._data, CORPUS, self._hash_corpus)
         return None if last is None else IdentityChange(self._data, self._cfg_hashes, doc_ids, last)
@@ -296,7 +276,7 @@ class EmbedItems:
             WorkItem(
                 item_id=f"{family}/{doc_id}",
                 inputs={"chunks": chunks.source},
-                outputs={"vectors": f"{NAME}/{family}/{doc_id}" if self.is_stored else vectors_path(family, doc_id)},
+                outputs={"vectors": f"{NAME}/{family}/{doc_id}"},
                 cfg_hash=cfg_hash,
                 cost_hint=cost,
                 meta={"family": family, "spec": self._families[family]},
@@ -315,7 +295,7 @@ class EmbedItems:
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, *families)
 
     def _identify_corpus(self) -> tuple[bytes, dict[str, int]]:
-        """What identifies all vectors of the enabled families, taken from their fingerprints, and the number of
+        """What identifies all vectors of the enabled families, taken from their rows, and the number of
         documents with vectors in each family."""
         total = IdentitySum()
         documents = dict.fromkeys(self._cfg_hashes, 0)
@@ -334,7 +314,7 @@ class EmbedItems:
         """The item id of all vectors of the enabled families, each with what changes whenever they change, in
         blocks."""
         families = tuple(self._cfg_hashes)
-        if self.is_stored and not is_predicting() and has_only_stored(self._data):
+        if not is_predicting() and has_valid_ids(self._data):
             yield from list_vector_hashes(self._data, families)
             return
         tables = list_current_vectors(self._data, families)
@@ -344,13 +324,5 @@ class EmbedItems:
 
 def _identify(table: Result) -> str:
     """What changes whenever the vectors of a document change."""
-    path = os.fspath(table.source)
-    if (change := get_predicted_change(path)) is not None:
-        return str(change)
-    if table.stored is not None:
-        return table.stored.sha256
-    try:
-        fingerprint = decode_fingerprint(Path(f"{path}{FINGERPRINT_SUFFIX}").read_bytes())
-    except OSError:
-        fingerprint = None
-    return "" if fingerprint is None else str(fingerprint.outputs["vectors"].crc32)
+    change = get_predicted_change(os.fspath(table.source))
+    return table.source.sha256 if change is None else str(change)

@@ -1,7 +1,4 @@
-"""Vectors in the store: how the vectors of one document in one family are encoded, and decoded from store or file.
-
-PyArrow is imported for files only: it takes longer to load than many a run.
-"""
+"""How the vectors of one document in one family are encoded in the store."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
@@ -12,7 +9,7 @@ import numpy as np
 
 from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content, read_contents, read_many
+from inorder.stage.store.reading import read_content, read_contents, read_many
 
 from .providers.base import Matrix, SparseVector
 from .stored_terms import StoredTerms, unpack_stored_terms
@@ -90,22 +87,12 @@ def make_stored_terms(ids: bytes, chunks: Sequence[Mapping[str, int]]) -> Stored
 
 def load_dense(source: Input) -> DenseVectors:
     """The dense vectors of a document."""
-    if is_stored(source):
-        return unpack_dense(read_content(source))
-    from inorder.documents.parquet import read_footer
-
-    from .storage import read_dense
-
-    footer = read_footer(str(source))
-    return DenseVectors(*read_dense(str(source)), footer.get("provider", ""), footer.get("spec", ""))
+    return unpack_dense(read_content(source))
 
 
 def load_dense_tables(sources: Sequence[Input]) -> Iterator[DenseVectors]:
-    """The dense vectors of documents. Those of the store are read at once: they should not be too many."""
-    if all(is_stored(source) for source in sources):
-        yield from map(unpack_dense, read_many(sources))
-    else:
-        yield from map(load_dense, sources)
+    """The dense vectors of documents. They are read at once: they should not be too many."""
+    return map(unpack_dense, read_many(sources))
 
 
 def unpack_dense(content: bytes) -> DenseVectors:
@@ -140,12 +127,6 @@ def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
 
 def load_sparse_sizes(source: Input) -> SparseSizes:
     """How large the sparse vectors of a document are."""
-    if not is_stored(source):
-        from inorder.documents.parquet import read_footer
-
-        from .storage import read_sparse
-
-        return SparseSizes(*read_sparse(str(source)), read_footer(str(source)).get("provider", ""))
     content = read_content(source)
     _, vectors = unpack_sparse(content)
     norms = [float(np.linalg.norm(weights.astype(np.float64))) for _, weights in vectors]
@@ -153,19 +134,9 @@ def load_sparse_sizes(source: Input) -> SparseSizes:
 
 
 def load_stored_terms(sources: Sequence[Input]) -> Iterator[StoredTerms]:
-    """The terms of documents. Those of the store are read at once, with all between the first and the last one: they
-    should follow each other, and not be too many."""
-    if all(is_stored(source) for source in sources):
-        yield from map(unpack_stored_terms, read_contents(sources))
-        return
-    from .storage import read_lexical
-
-    for source in sources:
-        if is_stored(source):
-            yield unpack_stored_terms(read_content(source))
-        else:
-            chunks = [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
-            yield make_stored_terms(b"", chunks)
+    """The terms of documents. They are read at once, with all between the first and the last one: they should follow
+    each other, and not be too many."""
+    return map(unpack_stored_terms, read_contents(sources))
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:

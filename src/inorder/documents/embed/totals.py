@@ -1,15 +1,11 @@
 """Totals of the vectors of one family over all documents, for the row `__corpus__`."""
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from inorder.documents.layout import Result
 from inorder.documents.quantiles import find_quantile
-from inorder.stage.data_layout import FINGERPRINT_SUFFIX
-from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.store.inputs import Input
 
 _DIGITS = 4
@@ -99,9 +95,8 @@ class FamilyTotals:
 
 
 def add_dense_table(totals: FamilyTotals, table: Result) -> None:
-    """Add dense vectors: from their fingerprint, or from the vectors if that does not say enough."""
-    path = f"{os.fspath(table.source)}{FINGERPRINT_SUFFIX}"
-    found = _read_extras(path) if table.stored is None else table.stored.extras
+    """Add dense vectors: from their row, or from the vectors if that does not say enough."""
+    found = {} if table.stored is None else table.stored.extras
     if not found.keys() >= DENSE_FACTS:
         found = _measure_dense(table.source)
     totals.add_file(found["vectors"], found["norms"], found["dimensions"], found["provider"])
@@ -114,13 +109,6 @@ def add_sparse_table(totals: FamilyTotals, table: Result) -> None:
     counts, norms, provider = load_sparse_sizes(table.source)
     totals.add_file(len(counts), summarize_norms(norms), provider=provider)
     totals.add_terms(counts)
-
-
-def _read_extras(path: str) -> dict[str, Any]:
-    if not os.path.exists(path):
-        return {}
-    fingerprint = decode_fingerprint(Path(path).read_bytes())
-    return {} if fingerprint is None else fingerprint.extras
 
 
 def _measure_dense(source: Input) -> dict[str, Any]:

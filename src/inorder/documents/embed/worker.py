@@ -30,7 +30,8 @@ OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
 COUNTS = "counts"
 """The resource that has the address of the counting process."""
-_FORMAT = "parquet"
+_FORMAT = {"vector_format": "store", "row_group_count": None, "parquet_bytes": None}
+"""What a manifest row says of where the vectors are."""
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
@@ -68,21 +69,13 @@ def _write_dense(item: WorkItem, context: StageContext, embedded: "EmbeddedDocum
     provider, ids, vectors = _get_provider(context, "dense"), embedded.ids, embedded.vectors
     norms = measure_rows(vectors).tolist()
     _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
-    spec = item.meta["spec"]
-    if context.is_stored:
-        written = _store(context, pack_dense(ids, vectors, provider.name, spec))
-    else:
-        from .storage import write_dense
-
-        path = context.output("vectors")
-        written = write_dense(path, ids, vectors, provider.name, spec, item.cfg_hash)._asdict()
+    context.write_output("vectors", pack_dense(ids, vectors, provider.name, item.meta["spec"]))
     return {
         "vectors": len(ids),
         "dimensions": provider.dimensions,
         "provider": provider.name,
         "norms": summarize_norms(norms),
-        "vector_format": _name_format(context),
-        **written,
+        **_FORMAT,
     }
 
 
@@ -92,21 +85,14 @@ def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocu
     provider, ids, vectors = _get_provider(context, "sparse"), embedded.ids, embedded.vectors
     norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
     _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
-    if context.is_stored:
-        written = _store(context, pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
-    else:
-        from .storage import write_sparse
-
-        path, vocabulary = context.output("vectors"), provider.vocabulary_size
-        written = write_sparse(path, ids, vectors, provider.name, vocabulary, item.cfg_hash)._asdict()
+    context.write_output("vectors", pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
     terms = sum(len(indices) for indices, _ in vectors)
     return {
         "vectors": len(ids),
         "provider": provider.name,
         "avg_nnz": round(terms / max(1, len(ids)), 3),
         "norms": summarize_norms(norms),
-        "vector_format": _name_format(context),
-        **written,
+        **_FORMAT,
     }
 
 
@@ -119,28 +105,12 @@ def _count_lexical(item: WorkItem, context: StageContext) -> dict[str, Any]:
     context.progress(0, len(texts), "vector")
     counts = [count_terms(text) for text in texts]
     context.measure(vectors=len(ids))
-    if context.is_stored:
-        written = _store(context, pack_lexical(ids, counts))
-    else:
-        from .storage import write_lexical
-
-        written = write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)._asdict()
+    context.write_output("vectors", pack_lexical(ids, counts))
     return {
         "vectors": len(ids),
         "avg_nnz": round(sum(map(len, counts)) / max(1, len(ids)), 3),
-        "vector_format": _name_format(context),
-        **written,
+        **_FORMAT,
     }
-
-
-def _store(context: StageContext, content: bytes) -> dict[str, Any]:
-    """Write vectors to the store. Returns what the manifest says of their file: there is none."""
-    context.write_output("vectors", content)
-    return {"row_group_count": None, "parquet_bytes": None}
-
-
-def _name_format(context: StageContext) -> str:
-    return "store" if context.is_stored else _FORMAT
 
 
 def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[float], provider_ms: float) -> None:
@@ -178,13 +148,8 @@ def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
     data = os.fspath(context.data)
     found = _find_counted(item, context) or _count_all(data, item)
-    if context.is_stored:
-        context.write_output("statistics", found.statistics)
-        keep_state(data, item.cfg_hash, found.totals, item.meta["identity"])
-    else:
-        from .storage import make_statistics_file
-
-        context.write_output("statistics", make_statistics_file(found.statistics))
+    context.write_output("statistics", found.statistics)
+    keep_state(data, item.cfg_hash, found.totals, item.meta["identity"])
     chunks = count_chunks(found.totals)
     return {
         "documents": max(total.documents for total in found.totals.values()),

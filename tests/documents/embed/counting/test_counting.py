@@ -30,7 +30,7 @@ ALL = dict.fromkeys(FAMILIES, DOCUMENTS)
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
     """Documents of one chunk each, in stores."""
-    runs = StageRuns(tmp_path, "store")
+    runs = StageRuns(tmp_path)
     for number in range(DOCUMENTS):
         runs.write(f"docs/{number}.md", f"# one\n\ntext number {number} and {WORDS[number % len(WORDS)]}\n")
     runs.doctags()

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from inorder.documents.embed.providers.registry import open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.worker import COUNTS, OPEN_ERROR, OPENER
-from inorder.documents.layout import LayoutChoice, resolve_layout
 from inorder.engines.base import count_callers
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
@@ -40,13 +39,11 @@ class OpenProviders:
         specs: Mapping[str, str],
         limits: ServerLimits,
         families: Sequence[str] = (),
-        layout: LayoutChoice = "auto",
     ) -> None:
         self._specs = specs
         self._limits = limits
         self._families = families
         """All families of the stage, which are counted while a model or a server computes."""
-        self._layout = layout
         self.shared = tuple(family for family, spec in specs.items() if policy(spec) != "cpu")
         """Families whose provider is opened once for all workers of this machine."""
         self._address = ""
@@ -78,7 +75,7 @@ class OpenProviders:
     def _start_counting(self, data: str) -> None:
         from inorder.documents.embed.counting import process
 
-        if resolve_layout(self._layout, data) == "store" and process.is_worth_counting(data):
+        if process.is_worth_counting(data):
             self._counting = process.CountingProcess(data, self._families)
             self._counts_address = self._counting.address
 
