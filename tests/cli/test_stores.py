@@ -162,8 +162,7 @@ def test_a_damaged_store_is_refused_in_one_line(
 ) -> None:
     damage(done)
     arguments = {"doctags": ["doctags", "docs", *QUICK], "chunk": ["chunk", *QUICK], "plan": ["plan", "docs"]}[command]
-    environment = {"INORDER_LAYOUT": "store"} if command == "plan" else {}
-    result = done.run_in_process(*arguments, **environment)
+    result = done.run_in_process(*arguments)
     close_readers()
     assert (result.code, result.err.count("\n")) == (code, 1), result.err
     assert message in result.err

@@ -15,6 +15,7 @@ from inorder.errors import OperatorError, require
 from inorder.index.locations import identify_file
 from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.stage.data_layout import require_directory
+from inorder.stage.store.format import require_current_data
 
 from .document import DatasetDocument
 from .export.export import export_data
@@ -54,7 +55,7 @@ def open(data: str | os.PathLike[str]) -> "Dataset":
         data: The directory that `inorder run --data` wrote, `.inorder` unless another was given.
 
     Raises:
-        OperatorError: There is no such directory.
+        OperatorError: There is no such directory, or an earlier version has written it.
 
     >>> import inorder, tempfile
     >>> with tempfile.TemporaryDirectory() as folder, inorder.open(folder) as data:
@@ -81,6 +82,7 @@ class Dataset:
         if not os.path.isdir(self.path):
             require_directory(self.path)
             raise OperatorError(f"no DATA directory at {os.fspath(data)}; run `inorder run SRC --data DIR` first")
+        require_current_data(self.path)
 
     def __repr__(self) -> str:
         return f"inorder.open({self.path!r})"
