@@ -315,11 +315,14 @@ def test_a_prediction_changes_nothing_in_data(docs: CommandLine) -> None:
     assert {path: path.stat().st_mtime_ns for path in docs.data.rglob("*") if "cache" not in path.parts} == before
 
 
-def test_another_format_of_chunk_files_replaces_those_that_are_there(cli: CommandLine) -> None:
+def test_a_file_that_is_no_longer_a_document_takes_its_results_along(cli: CommandLine) -> None:
     folder = cli.folder / "docs"
     folder.mkdir()
-    (folder / "a.md").write_text("# Alpha\n\nThe first document.\n")
-    assert run(cli, "--layout", "files").code == 0
-    predicted = predict(cli, "docs", "--format", "jsonl")
-    run(cli, "--format", "jsonl")
+    (folder / "a.txt").write_text("The first document.\n")
+    (folder / "b.txt").write_text("The second document.\n")
+    assert run(cli).code == 0
+    (folder / "a.txt").write_bytes(b"\x89PNG\r\n\x1a\n")
+    predicted = predict(cli, "docs")
+    run(cli)
     assert_true(predicted, done(cli))
+    assert predicted["chunk", "docs/a.txt"] == "remove"

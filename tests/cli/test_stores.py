@@ -13,7 +13,7 @@ from tests.support.command_line import CommandLine
 
 pytestmark = pytest.mark.req("CLI-6", "DAT-1")
 
-QUICK = ("--layout", "store", "--policy", "io", "--fsync", "off", "--quiet")
+QUICK = ("--policy", "io", "--fsync", "off", "--quiet")
 
 
 def run_stages(cli: CommandLine) -> list[int]:
@@ -162,8 +162,7 @@ def test_a_damaged_store_is_refused_in_one_line(
 ) -> None:
     damage(done)
     arguments = {"doctags": ["doctags", "docs", *QUICK], "chunk": ["chunk", *QUICK], "plan": ["plan", "docs"]}[command]
-    environment = {"INORDER_LAYOUT": "store"} if command == "plan" else {}
-    result = done.run_in_process(*arguments, **environment)
+    result = done.run_in_process(*arguments)
     close_readers()
     assert (result.code, result.err.count("\n")) == (code, 1), result.err
     assert message in result.err
@@ -213,24 +212,3 @@ def test_a_failed_document_is_listed_and_tried_again(cli: CommandLine) -> None:
     close_readers()
     assert result.code in (0, 3), result.err
     assert [row["doc_id"] for row in cli.rows("doctags") if row["doc_id"] == "docs/bad.docx"] == ["docs/bad.docx"] * 2
-
-
-@pytest.mark.req("DAT-1")
-def test_a_change_of_the_layout_is_announced_and_stays_until_the_next_one(cli: CommandLine) -> None:
-    folder = cli.folder / "docs"
-    folder.mkdir()
-    (folder / "a.md").write_text("# Alpha\n\nThe first document.\n")
-
-    def run(*options: str) -> tuple[int, str]:
-        result = cli.run_in_process("run", "docs", "--policy", "io", "--workers", "1", "-q", *options)
-        succeeded = sum(row["status"] == "success" for row in cli.lines("doctags")[-1:])
-        return succeeded, result.err
-
-    assert run() == (1, "")
-    converted, said = run("--layout", "files")
-    assert (converted, said.count("to files per document: all results are made again")) == (1, 3)
-    assert run() == (0, ""), "DATA has files now, and keeps them"
-    converted, said = run("--layout", "store")
-    assert (converted, said.count("to stores: all results are made again")) == (1, 3)
-    assert run() == (0, "")
-    assert not (cli.data / "doctags").exists()

@@ -8,21 +8,22 @@ from inorder.documents.chunk.chunks import Chunk, derive_chunk_id
 from inorder.documents.chunk.storage import pack_chunks
 from inorder.sinks.sqlite import _POSITION_TABLE
 from inorder.stage.store.codec import compress
-from inorder.stage.store.database import VERSION, store_path
+from inorder.stage.store.database import store_path
+from inorder.stage.store.format import STORE_FORMAT
 from inorder.stage.store.rows import SCHEMA
 
 
 class StageStore:
     """The store of one stage."""
 
-    def __init__(self, data: Path, stage: str) -> None:
+    def __init__(self, data: Path, stage: str, folder: str = "") -> None:
         self.data = data
         (data / "store").mkdir(parents=True, exist_ok=True)
         self._path = store_path(str(data), stage)
         with sqlite3.connect(self._path) as connection:
             connection.executescript(SCHEMA + _POSITION_TABLE)
-            connection.execute(f"PRAGMA user_version={VERSION}")
-            connection.execute("INSERT OR IGNORE INTO origins VALUES (1, ?, 'cfg', '')", (stage,))
+            connection.execute(f"PRAGMA user_version={STORE_FORMAT}")
+            connection.execute("INSERT OR IGNORE INTO origins VALUES (1, ?, 'cfg', '')", (folder or stage,))
 
     def put_content(self, item_id: str, content: bytes) -> None:
         self._put_rows([make_row(item_id, content)])

@@ -1,4 +1,4 @@
-"""A small corpus, processed once per layout."""
+"""A small corpus, processed."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ PAGE = f"<h1>Rota</h1><p>{PROSE}</p><table><tr><th>day</th><th>who</th></tr><tr>
 NOTE = "# Note\n\nThe *tide* is in [the table](https://example.org/tide).\n\n- one\n  - two\n\n```sh\nls\n```\n\n"
 
 
-def make_corpus(folder: Path, layout: str) -> StageRuns:
+def make_corpus(folder: Path) -> StageRuns:
     runs = StageRuns(folder)
     runs.write("docs/note.md", NOTE + PROSE * 40)
     runs.write("docs/deep/page.html", PAGE)
     runs.write("docs/plain.txt", PROSE)
-    process(runs, layout)
+    process(runs)
     runs.index()
     return runs
 
 
-def process(runs: StageRuns, layout: str = "store") -> None:
-    runs.doctags(layout=layout)
-    runs.chunk(layout=layout, tokens_max=100)
-    runs.embed(layout=layout, dense="hash:16")
+def process(runs: StageRuns) -> None:
+    runs.doctags()
+    runs.chunk(tokens_max=100)
+    runs.embed(dense="hash:16")

@@ -1,4 +1,4 @@
-"""`inorder.open`: documents, chunks, vectors and search in Python, in both layouts."""
+"""`inorder.open`: documents, chunks, vectors and search in Python."""
 
 import asyncio
 import sqlite3
@@ -23,9 +23,9 @@ from tests.documents.stage_runs import StageRuns
 pytestmark = pytest.mark.req("DAT-2")
 
 
-@pytest.fixture(scope="module", params=["store", "files"])
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
-    return make_corpus(tmp_path_factory.mktemp(request.param), request.param)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture
@@ -126,10 +126,7 @@ def test_sparse_vectors_are_read_and_exported(tmp_path: Path) -> None:
     files = tmp_path / "files"
     data.export(files, "vectors", "files")
     assert pq.read_schema(files / "vectors/sparse/a.parquet").metadata[b"inorder.vocabulary"] == b"10"
-    again = inorder.open(files)
-    assert [(row.doc_id, row.chunk_id) for row in again.vectors("sparse")] == [
-        (row.doc_id, row.chunk_id) for row in rows
-    ]
+    assert pq.read_table(files / "vectors/sparse/a.parquet")["indices"].to_pylist() == [[1, 5], []]
 
 
 @pytest.mark.req("SEA-4")
@@ -156,7 +153,7 @@ def test_an_ending_of_two_documents_is_refused(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     for folder in ("a", "b"):
         runs.write(f"docs/{folder}/same.txt", f"text {folder}")
-    runs.doctags(layout="store")
+    runs.doctags()
     with pytest.raises(inorder.OperatorError, match=r"end with 'same.txt': 'docs/a/same.txt', 'docs/b/same.txt'; give"):
         inorder.open(runs.data).find("same.txt")
 
@@ -188,7 +185,7 @@ def test_a_closed_dataset_answers_no_more(runs: StageRuns) -> None:
 
 
 def test_an_open_iteration_neither_blocks_a_run_nor_sees_half_a_document(tmp_path: Path) -> None:
-    runs = make_corpus(tmp_path, "store")
+    runs = make_corpus(tmp_path)
     data = inorder.open(runs.data)
     rows = iter(data.documents())
     assert next(rows).doc_id == "docs/deep/page.html"
@@ -203,7 +200,7 @@ def test_an_open_iteration_neither_blocks_a_run_nor_sees_half_a_document(tmp_pat
 
 
 def test_a_reader_sees_committed_rows_while_a_run_has_the_store_open(tmp_path: Path) -> None:
-    runs = make_corpus(tmp_path, "store")
+    runs = make_corpus(tmp_path)
     data = inorder.open(runs.data)
     writer = sqlite3.connect(store_path(str(runs.data), "chunk"), isolation_level=None)
     writer.execute("PRAGMA journal_mode=WAL")
@@ -229,27 +226,10 @@ def test_many_threads_read_one_dataset(data: inorder.Dataset) -> None:
 
 
 def test_a_damaged_row_is_refused_by_name(tmp_path: Path) -> None:
-    runs = make_corpus(tmp_path, "store")
+    runs = make_corpus(tmp_path)
     path = store_path(str(runs.data), "chunk")
     close_readers()
     with sqlite3.connect(path) as writer:
         writer.execute("UPDATE items SET codec = 0, content = zeroblob(size) WHERE item_id = 'docs/plain.txt'")
     with pytest.raises(inorder.IntegrityError, match=r"chunk.sqlite: table `items`, 'docs/plain.txt': "):
         list(inorder.open(runs.data).chunks())
-
-
-def test_documents_in_both_layouts_come_in_one_order_and_the_store_wins(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
-    for name in ("a", "b", "c"):
-        runs.write(f"docs/{name}.txt", f"old {name}")
-    runs.doctags(layout="files")
-    files = {path: path.read_bytes() for path in (runs.data / "doctags").rglob("*.docling.json")}
-    (runs.docs / "a.txt").unlink()
-    (runs.docs / "c.txt").unlink()
-    runs.write("docs/b.txt", "new b")
-    runs.doctags(layout="store")
-    for path, content in files.items():  # as a layout before left them
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    found = [(document.doc_id, document.text) for document in inorder.open(runs.data).documents()]
-    assert found == [("docs/a.txt", "old a"), ("docs/b.txt", "new b"), ("docs/c.txt", "old c")]

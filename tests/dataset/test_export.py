@@ -5,6 +5,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -16,11 +17,10 @@ from inorder.dataset import columns, tables
 from inorder.dataset.export import writing
 from inorder.dataset.export.export import export_data
 from inorder.dataset.export.options import ExportOptions
-from inorder.documents.layout import Result
 from inorder.host.lock import Lock
 from inorder.testing import Disk, DiskFaults, power_losses
 from tests.dataset.chunk_store import ChunkStore, make_store, name_of, text_of
-from tests.dataset.corpus import IDS, make_corpus, process
+from tests.dataset.corpus import IDS, make_corpus
 from tests.documents.stage_runs import StageRuns
 from tests.support.in_process import run_in_process
 
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.req("DAT-2")
 SMALL = 2048
 
 
-@pytest.fixture(scope="module", params=["store", "files"])
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
-    return make_corpus(tmp_path_factory.mktemp(request.param), request.param)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture
@@ -108,44 +108,6 @@ def test_json_lines_have_the_same_rows(runs: StageRuns, tmp_path: Path) -> None:
     assert [json.loads(line)["chunk_id"] for line in lines] == [chunk.chunk_id for chunk in data.chunks()]
     with pytest.raises(inorder.OperatorError, match="holds an export in the format jsonl"):
         data.export(tmp_path / "out", "chunks", "parquet")
-
-
-def test_files_are_those_of_the_layout_per_document(tmp_path: Path) -> None:
-    files, store = (
-        make_corpus(make_folder(tmp_path, "files"), "files"),
-        make_corpus(make_folder(tmp_path, "s"), "store"),
-    )
-    folders = ("doctags", "chunks", "vectors")
-    written = {
-        str(path.relative_to(files.data)): path
-        for folder in folders
-        for path in (files.data / folder).rglob("*")
-        if path.is_file() and not path.name.endswith(".fp.json") and path.name != "__corpus__.json"
-    }
-    for runs in (store, files):
-        out = runs.folder / "out"
-        outcome = inorder.open(runs.data).export(out, format="files")
-        others = ("_inorder.json", "README.md", "vectors/lexical/")
-        found = {name: out / name for name in read_tree(out) if not name.startswith(others)}
-        assert found.keys() == written.keys()
-        for name, path in found.items():
-            if name.endswith(".parquet"):
-                assert pq.read_table(path) == pq.read_table(written[name])
-            else:
-                assert path.read_bytes() == written[name].read_bytes()
-        assert outcome.tables["documents"].written == 6
-        again = inorder.open(runs.data).export(out, format="files")
-        assert [(table.written, table.kept) for table in again.tables.values()] == [(0, 6), (0, 3), (0, 3), (0, 3)]
-    (store.docs / "plain.txt").unlink()
-    process(store)
-    store.index()
-    inorder.open(store.data).export(store.folder / "out", format="files")
-    assert not [name for name in read_tree(store.folder / "out") if "plain" in name]
-
-
-def make_folder(folder: Path, name: str) -> Path:
-    (folder / name).mkdir()
-    return folder / name
 
 
 def test_the_same_documents_give_the_same_bytes_whatever_the_history(store: ChunkStore, tmp_path: Path) -> None:
@@ -330,10 +292,7 @@ def test_a_document_that_a_run_changes_meanwhile_is_exported_as_it_is_then(
 def test_data_that_never_stops_changing_is_an_error_that_says_so(
     store: ChunkStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forget(result: Result) -> str:
-        return "other"
-
-    monkeypatch.setattr("inorder.dataset.results.hash_result", forget)
+    monkeypatch.setattr("inorder.dataset.export.export.ShardKey.finish", lambda key: uuid4().hex)
     with pytest.raises(inorder.InfrastructureError, match="changes while it is exported; export it again when no run"):
         inorder.open(store.data).export(tmp_path / "out", "chunks")
     assert read_tree(tmp_path / "out") == {}

@@ -45,7 +45,7 @@ def export(runs: StageRuns, to: str, run: Callable[[], object] = lambda: None) -
 
 
 def test_tables_that_a_run_changes_meanwhile_are_exported_again(to: str, tmp_path: Path) -> None:
-    runs = make_corpus(tmp_path, "store")
+    runs = make_corpus(tmp_path)
     editions = iter(["The first.", "The second."])
 
     def change() -> None:
@@ -60,7 +60,7 @@ def test_tables_that_a_run_changes_meanwhile_are_exported_again(to: str, tmp_pat
 
 
 def test_if_runs_never_pause_the_export_before_stays(to: str, tmp_path: Path) -> None:
-    runs = make_corpus(tmp_path, "store")
+    runs = make_corpus(tmp_path)
     export(runs, to)
     before = read_shards(to)
     texts = iter(f"Edition {number}." for number in range(99))

@@ -20,7 +20,7 @@ CODE = "def sound_horn(times):\n    return 'fog' * times\n"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
-    runs = make_corpus(tmp_path, "store")
+    runs = make_corpus(tmp_path)
     runs.write("src/horn.py", CODE)
     runs.index("docs", "src")
     return runs

@@ -12,9 +12,9 @@ from tests.support.in_process import run_in_process
 pytestmark = pytest.mark.req("DAT-2")
 
 
-@pytest.fixture(scope="module", params=["store", "files"])
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
-    return make_corpus(tmp_path_factory.mktemp(request.param), request.param)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def show(runs: StageRuns, *arguments: str) -> tuple[int, str, str]:
@@ -71,6 +71,6 @@ def test_without_data_or_chunks_the_command_to_run_is_named(tmp_path: Path) -> N
     assert (code, "no DATA directory at .inorder; run `inorder run SRC --data DIR` first" in err) == (2, True)
     runs = StageRuns(tmp_path)
     runs.write("docs/a.txt", "text")
-    runs.doctags(layout="store")
+    runs.doctags()
     code, _, err = show(runs, "a.txt", "--as", "chunks")
     assert (code, "`inorder chunk --data data` has not run" in err) == (2, True)

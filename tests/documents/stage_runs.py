@@ -12,7 +12,6 @@ import inorder
 from inorder.documents.chunk import stage as chunk
 from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
-from inorder.documents.layout import LayoutChoice
 from inorder.index.stage import stage as index
 from inorder.stage.manifest.reader import find_last_run
 from inorder.stage.manifest.reader import read_lines as read_manifest
@@ -24,8 +23,7 @@ QUICK: dict[str, Any] = {"policy": "io", "workers": 2, "progress": "none", "fsyn
 class StageRuns:
     """Documents in `docs`, and DATA beside them."""
 
-    def __init__(self, folder: Path, layout: LayoutChoice = "auto") -> None:
-        self.layout = layout
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.docs = folder / "docs"
         self.docs.mkdir()
@@ -52,13 +50,13 @@ class StageRuns:
         )
 
     def doctags(self, *sources: str, **settings: Any) -> inorder.StageOutcome:
-        return self.run(doctags.make(doctags.DoctagsSettings(**({"layout": self.layout} | settings))), *sources)
+        return self.run(doctags.make(doctags.DoctagsSettings(**settings)), *sources)
 
     def chunk(self, **settings: Any) -> inorder.StageOutcome:
-        return self.run(chunk.make(chunk.ChunkSettings(**({"layout": self.layout} | settings))))
+        return self.run(chunk.make(chunk.ChunkSettings(**settings)))
 
     def embed(self, **settings: Any) -> inorder.StageOutcome:
-        return self.run(embed.make(embed.EmbedSettings(**({"layout": self.layout} | settings))))
+        return self.run(embed.make(embed.EmbedSettings(**settings)))
 
     def index(self, *sources: str) -> inorder.StageOutcome:
         return self.run(index, *sources)

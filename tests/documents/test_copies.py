@@ -9,7 +9,7 @@ import pytest
 import inorder
 from inorder.documents import copies
 from inorder.documents.copies import SizeFilter, list_copies
-from inorder.documents.layout import LayoutChoice, list_documents
+from inorder.documents.layout import list_documents
 from inorder.stage import file_stat
 from tests.documents.archives.archive_files import make_archive, make_zip
 from tests.documents.archives.test_attachments import make_mail
@@ -22,10 +22,9 @@ TEXT = f"# The lamp\n\n{PROSE}\n"
 LONG = f"# The lamp\n\n{PROSE * 200}\n"
 
 
-@pytest.fixture(params=["store", "files"])
-def runs(tmp_path: Path, request: pytest.FixtureRequest) -> StageRuns:
-    layout: LayoutChoice = request.param
-    return StageRuns(tmp_path, layout)
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    return StageRuns(tmp_path)
 
 
 def list_ids(runs: StageRuns) -> list[str]:

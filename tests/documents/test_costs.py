@@ -1,7 +1,6 @@
 """The expected costs of items: in pages, blocks and chunks."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,19 +65,6 @@ def test_later_stages_cost_what_earlier_ones_have_counted(runs: StageRuns) -> No
     assert found == {f"dense/{name}": count for name, count in chunks.items()}
     runs.write("code/a.py", "x = 1\n" * 1000)
     assert costs(index, runs, "code") == chunks | {"code/a.py": 4.0}
-
-
-@pytest.mark.parametrize("format_", ["parquet", "jsonl"])
-def test_without_a_fingerprint_the_number_is_estimated(runs: StageRuns, format_: Any) -> None:
-    runs.doctags()
-    runs.chunk(tokens_max=400, layout="files", format=format_)
-    path = runs.data / "chunks" / "docs" / f"long.txt.{format_}"
-    chunks = Result("docs/long.txt", path, path.stat().st_size)
-    known = count_chunks(chunks)
-    Path(f"{path}.fp.json").unlink()
-    estimate = count_chunks(chunks)
-    assert estimate != known
-    assert 1 <= estimate <= 4 * known
 
 
 def test_a_result_that_is_not_stored_yet_is_estimated_from_its_size_and_no_file_is_opened(

@@ -35,7 +35,7 @@ class Changes(StageRuns):
     """Runs of all stages, and the items that were opened or checked by the last one."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(folder, "store")
+        super().__init__(folder)
         self.opened: list[str] = []
         self.checked: list[str] = []
         self.counted: list[str] = []

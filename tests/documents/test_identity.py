@@ -11,12 +11,14 @@ import inorder
 from inorder.code import grammars
 from inorder.documents.chunk.stage import ChunkSettings
 from inorder.documents.chunk.stage import make as make_chunk
-from inorder.documents.embed.corpus import decode_state
-from inorder.documents.embed.stage import TOTALS, EmbedSettings
+from inorder.documents.embed.corpus import CORPUS, decode_state
+from inorder.documents.embed.stage import EmbedSettings
 from inorder.documents.embed.stage import make as make_embed
 from inorder.index import stage as index_stage
 from inorder.index.connection import open_index
-from tests.index.documents import add_document
+from inorder.stage.store.database import open_store
+from tests.dataset.chunk_store import StageStore
+from tests.index.documents import add_document, remove_chunks
 
 TOKENIZER = {
     "version": "1.0",
@@ -55,16 +57,13 @@ def run(stage: inorder.Stage, data: Path, *sources: Path) -> inorder.StageOutcom
 
 
 def chunk_configuration(data: Path, **settings: Any) -> str:
-    (data / "doctags").mkdir(exist_ok=True)
-    (data / "doctags" / "a.docling.json").write_text("{}")
+    StageStore(data, "doctags", folder="documents").put_content("a", b"")
     [item] = items_of(make_chunk(ChunkSettings(**settings)), data)
     return item.cfg_hash
 
 
 @pytest.mark.req("RUN-4")
-@pytest.mark.parametrize(
-    "change", [{"format": "jsonl"}, {"tokens_min": 7}, {"tokens_max": 500, "tokens_min": 256}, {"tokens_max": 600}]
-)
+@pytest.mark.parametrize("change", [{"tokens_min": 7}, {"tokens_max": 500, "tokens_min": 256}, {"tokens_max": 600}])
 def test_every_setting_of_chunks_is_part_of_their_configuration(tmp_path: Path, change: dict[str, Any]) -> None:
     assert chunk_configuration(tmp_path, **change) != chunk_configuration(tmp_path)
 
@@ -129,7 +128,10 @@ def test_the_totals_of_the_corpus_follow_every_change_and_leave_out_what_is_gone
     identities = set()
 
     def count() -> tuple[int, int]:
-        state = decode_state((tmp_path / TOTALS).read_bytes())
+        store = open_store(str(tmp_path), "embed")
+        found = None if store is None else store.read(CORPUS)
+        assert found is not None
+        state = decode_state(found[1])
         identities.add(state.identity)
         return state.families["dense"].documents, len(identities)
 
@@ -140,7 +142,7 @@ def test_the_totals_of_the_corpus_follow_every_change_and_leave_out_what_is_gone
     add_document(tmp_path, "a", "wick")
     run(stage, tmp_path)
     assert count() == (2, 2)
-    (tmp_path / "chunks" / "b.jsonl").unlink()
+    remove_chunks(tmp_path, "b")
     run(stage, tmp_path)
     assert count() == (1, 3)
     assert run(stage, tmp_path).succeeded == 0
@@ -152,7 +154,7 @@ def test_totals_made_while_old_vectors_were_there_are_not_made_again_when_they_a
     add_document(tmp_path, "a", "lamp")
     add_document(tmp_path, "b", "horn")
     run(stage, tmp_path)
-    (tmp_path / "chunks" / "b.jsonl").unlink()
+    remove_chunks(tmp_path, "b")
     [before] = [item.cfg_hash for item in items_of(stage, tmp_path) if item.item_id == "__corpus__"]
     run(stage, tmp_path)
     [after] = [item.cfg_hash for item in items_of(stage, tmp_path) if item.item_id == "__corpus__"]

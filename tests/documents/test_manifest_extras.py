@@ -1,60 +1,52 @@
 """The fields that document stages add to their rows, the totals of the corpus, and what telemetry has of them."""
 
+import io
 from pathlib import Path
 from statistics import median_low
+from uuid import UUID
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import inorder
 from inorder.documents import parquet
-from inorder.documents.chunk.storage import read_chunks
-from inorder.documents.embed.storage import read_dense
 from inorder.documents.embed.totals import FamilyTotals, measure_table
 from tests.documents.pdf_files import draw_lines, draw_pdf
-from tests.documents.stage_runs import StageRuns, pick
+from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
-    made = StageRuns(tmp_path, "files")
+    made = StageRuns(tmp_path)
     made.write("docs/guide.md", "# Guide\n\n" + PROSE * 30 + "\n\n## Lamps\n\n" + PROSE * 6)
     made.write("docs/note.txt", PROSE * 9)
     return made
 
 
 @pytest.mark.req("RUN-16")
-def test_a_row_of_chunk_has_the_sizes_of_its_chunks_and_of_its_file(runs: StageRuns) -> None:
+def test_a_row_of_chunk_has_the_sizes_of_its_chunks(runs: StageRuns) -> None:
     runs.doctags()
     runs.chunk(tokens_max=100)
     row = runs.rows("chunk")["docs/guide.md"]
-    path = runs.data / "chunks" / "docs" / "guide.md.parquet"
-    sizes = sorted(chunk.tokens for chunk in read_chunks(path))
+    sizes = sorted(chunk.tokens for chunk in inorder.open(runs.data).get("docs/guide.md").chunks)
     assert len(sizes) > 3
     assert (row["tokens_p50"], row["tokens_p95"]) == (median_low(sizes), sizes[-1])
     assert row["empty_chunks"] == 0
-    assert pick(row, ("chunks_format", "row_group_count", "parquet_bytes")) == {
-        "chunks_format": "parquet",
-        "row_group_count": pq.read_metadata(path).num_row_groups,
-        "parquet_bytes": path.stat().st_size,
-    }
-    runs.chunk(tokens_max=100, format="jsonl")
-    row = runs.rows("chunk")["docs/guide.md"]
     names = ("chunks_format", "row_group_count", "parquet_bytes")
-    assert [row[name] for name in names] == ["jsonl", None, None]
+    assert [row[name] for name in names] == ["store", None, None]
 
 
 @pytest.mark.req("RUN-16")
-def test_a_row_of_embed_has_the_format_the_norms_and_the_size_of_its_file(runs: StageRuns) -> None:
+def test_a_row_of_embed_has_the_format_and_the_norms(runs: StageRuns) -> None:
     for stage in (runs.doctags, runs.chunk, runs.embed):
         stage()
     rows = runs.rows("embed")
     dense = rows["dense/docs/note.txt"]
     assert dense["norms"] == {"min": 1.0, "avg": 1.0, "max": 1.0}
-    path = runs.data / "vectors" / "dense" / "docs" / "note.txt.parquet"
-    assert (dense["vector_format"], dense["row_group_count"]) == ("parquet", 1)
-    assert dense["parquet_bytes"] == path.stat().st_size
+    names = ("vector_format", "row_group_count", "parquet_bytes")
+    assert [dense[name] for name in names] == ["store", None, None]
 
 
 @pytest.mark.req("RUN-16")
@@ -91,20 +83,6 @@ def test_totals_follow_what_changes_and_nothing_is_redone_without_a_change(runs:
     runs.embed(dense="hash:64")
     assert runs.done("embed") == {"__corpus__"}
     assert runs.rows("embed")["__corpus__"]["documents"] == 1
-
-
-@pytest.mark.req("RUN-16")
-def test_vectors_without_norms_in_their_fingerprint_are_measured(runs: StageRuns) -> None:
-    for stage in (runs.doctags, runs.chunk, runs.embed):
-        stage()
-    wanted = runs.rows("embed")["__corpus__"]["families"]
-    for fingerprint in (runs.data / "vectors" / "dense").rglob("*.fp.json"):
-        fingerprint.unlink()
-    (runs.data / "vectors" / "__corpus__.json.fp.json").unlink()
-    from inorder.documents.embed.stage import EmbedSettings, make
-
-    runs.run(make(EmbedSettings()), fingerprinting=False, force=True)
-    assert runs.rows("embed")["__corpus__"]["families"] == wanted
 
 
 @pytest.mark.req("RUN-10")
@@ -194,19 +172,18 @@ def test_row_groups_have_16_to_64_megabytes(rows: int, size: int, wanted: int) -
         assert size <= 64 * MB or 16 * MB <= size * per_group / rows <= 64 * MB
 
 
-def test_a_large_table_is_written_in_several_row_groups_and_read_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_written_in_several_row_groups_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from inorder.documents.embed.storage import write_dense
 
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 32 * 1024)
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES_MAX", 64 * 1024)
     vectors = np.eye(300, dtype=np.float32)
-    facts = write_dense(tmp_path / "v.parquet", [str(n) for n in range(300)], vectors, "p", "s", "c")
-    metadata = pq.read_metadata(tmp_path / "v.parquet")
-    assert metadata.num_row_groups == facts.row_group_count > 3
-    ids, found = read_dense(tmp_path / "v.parquet")
-    assert (len(ids), np.array_equal(found, vectors)) == (300, True)
+    file = io.BytesIO()
+    write_dense(file, [str(n) for n in range(300)], vectors, "p", "s", "c")
+    assert pq.read_metadata(file).num_row_groups > 3
+    table = pq.read_table(file)
+    assert table["chunk_id"].to_pylist() == [str(n) for n in range(300)]
+    assert table["vector"].to_pylist() == vectors.tolist()
 
 
 @pytest.mark.req("DOC-3", "RUN-16")
@@ -222,13 +199,14 @@ def test_totals_of_sparse_vectors_have_terms_and_norms(tmp_path: Path) -> None:
 
 
 def measure_sparse(folder: Path, rows: list[tuple[list[int], list[float]]]) -> FamilyTotals:
-    from inorder.documents.embed.storage import write_sparse
+    from inorder.documents.embed.stored import pack_sparse
     from inorder.documents.layout import Result
+    from inorder.stage.store.inputs import StoredInput
 
     vectors = [(np.array(terms, np.int32), np.array(weights, np.float32)) for terms, weights in rows]
-    path = folder / "a.parquet"
-    write_sparse(path, [str(number) for number in range(len(rows))], vectors, "splade:x", 100, "cfg")
-    return measure_table("sparse", Result("a", str(path), 0))
+    content = pack_sparse([str(UUID(int=number)) for number in range(len(rows))], vectors, "splade:x", 100)
+    source = StoredInput(str(folder), "embed", "sparse/a", "embed/sparse/a", len(content), "", content)
+    return measure_table("sparse", Result("a", source, len(content)))
 
 
 @pytest.mark.req("DOC-3", "RUN-16")

@@ -8,12 +8,11 @@ import pytest
 
 import inorder
 from inorder.documents import discovery, inputs
-from inorder.documents.chunk import stage as chunk_stage
 from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.step import HISTOGRAM
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
-from inorder.documents.layout import list_chunked, list_documents
+from inorder.documents.layout import list_documents
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.sources import Roots
 from tests.documents.embed.models import tokenizer
@@ -25,16 +24,6 @@ from tests.documents.workspace import PROSE
 def runs(tmp_path: Path) -> StageRuns:
     made = StageRuns(tmp_path)
     made.write("docs/note.md", "# Note\n\n" + PROSE * 40)
-    return made
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> StageRuns:
-    """A document and its chunks in files."""
-    made = StageRuns(tmp_path, "files")
-    made.write("docs/note.md", "# Note\n\n" + PROSE * 40)
-    made.doctags()
-    made.chunk(tokens_max=100, tokens_min=10)
     return made
 
 
@@ -62,7 +51,7 @@ def test_a_link_into_a_sibling_folder_with_the_same_beginning_is_not_read(runs: 
     }
     runs.doctags()
     assert runs.rows("doctags")["docs/out.txt"]["status"] == "failure"
-    assert not (runs.data / "doctags" / "docs" / "out.txt.doctags").exists()
+    assert "docs/out.txt" not in {result.doc_id for result in list_documents(runs.data)}
 
 
 def test_data_below_a_source_is_no_document_and_its_neighbours_are(runs: StageRuns) -> None:
@@ -95,21 +84,12 @@ def test_the_largest_document_has_exactly_the_limit(
 
 
 @pytest.mark.req("DOC-4")
-@pytest.mark.parametrize("settings", [{"tokens_min": 20}, {"tokens_max": 120}, {"format": "jsonl"}], ids=str)
-def test_every_setting_of_chunk_does_the_chunks_again(files: StageRuns, settings: dict[str, object]) -> None:
-    files.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
-    assert files.done("chunk") == {"docs/note.md"}
-    files.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
-    assert files.done("chunk") == set()
-
-
-@pytest.mark.req("DOC-4")
-def test_a_format_is_part_of_the_configuration() -> None:
-    hashes = {
-        chunk_stage._hash_configuration(chunk_stage.ChunkSettings(format=each), "files")
-        for each in ("parquet", "jsonl")
-    }
-    assert len(hashes) == 2
+@pytest.mark.parametrize("settings", [{"tokens_min": 20}, {"tokens_max": 120}], ids=str)
+def test_every_setting_of_chunk_does_the_chunks_again(chunked: StageRuns, settings: dict[str, object]) -> None:
+    chunked.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
+    assert chunked.done("chunk") == {"docs/note.md"}
+    chunked.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
+    assert chunked.done("chunk") == set()
 
 
 @pytest.mark.req("DOC-4")
@@ -123,18 +103,6 @@ def test_another_content_of_the_tokenizer_file_does_the_chunks_again(runs: Stage
     path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
     runs.chunk(tokenizer=f"hf:{path}")
     assert runs.done("chunk") == {"docs/note.md"}
-
-
-@pytest.mark.req("DOC-2")
-def test_chunks_of_the_other_format_are_removed(files: StageRuns) -> None:
-    files.chunk(format="jsonl")
-    assert [Path(str(file.source)).name for file in list_chunked(files.data)] == ["note.md.jsonl"]
-    assert sorted(path.name for path in (files.data / "chunks" / "docs").iterdir()) == [
-        "note.md.jsonl",
-        "note.md.jsonl.fp.json",
-    ]
-    files.chunk(format="parquet")
-    assert [Path(str(file.source)).name for file in list_chunked(files.data)] == ["note.md.parquet"]
 
 
 def a_piece(text: str, kind: str = "text") -> Piece:
@@ -175,15 +143,14 @@ def test_a_quantile_is_the_smallest_value_that_suffices(values: list[int], share
 
 
 @pytest.mark.req("DOC-4")
-def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(files: StageRuns) -> None:
-    from inorder.documents.embed.storage import read_dense
-
-    files.embed(dense="hash")
-    files.embed(dense="hash:64")
-    path = files.data / "vectors" / "dense" / "docs" / "note.md.parquet"
-    assert read_dense(path)[1].shape[1] == 64
-    files.embed(dense="none")
-    assert not path.exists()
+def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(chunked: StageRuns) -> None:
+    data = inorder.open(chunked.data)
+    chunked.embed(dense="hash")
+    chunked.embed(dense="hash:64")
+    assert {len(row.vector) for row in data.vectors("dense")} == {64}
+    chunked.embed(dense="none")
+    with pytest.raises(inorder.OperatorError, match="no dense vectors"):
+        data.vectors("dense")
 
 
 @pytest.mark.req("DOC-4")
@@ -199,9 +166,3 @@ def test_statistics_do_not_count_what_is_gone(chunked: StageRuns) -> None:
     chunked.embed()
     corpus = chunked.rows("embed")["__corpus__"]
     assert (corpus["status"], corpus["documents"]) == ("success", 1)
-
-
-@pytest.mark.req("DAT-1")
-def test_a_format_of_files_is_refused_for_chunks_in_a_store(chunked: StageRuns) -> None:
-    with pytest.raises(inorder.OperatorError, match=r"--format jsonl is for chunk files, .*; omit it, or use --layout"):
-        chunked.chunk(format="jsonl")

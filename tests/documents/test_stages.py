@@ -13,7 +13,6 @@ import pytest
 
 import inorder
 from inorder.documents.chunk.step import HISTOGRAM
-from inorder.documents.parquet import read_footer
 from inorder.report.contents import TOKEN_BOUNDS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.documents.workspace import PROSE, Workspace
@@ -185,27 +184,14 @@ def stable_fields(row: dict[str, Any], workspace: Workspace) -> str:
     return json.dumps(kept).replace(str(workspace.data), "DATA")
 
 
-@pytest.mark.req("DOC-2")
-def test_chunks_as_json_lines_take_the_place_of_those_in_parquet(workspace: Workspace) -> None:
-    workspace.run("run", "docs", "--layout", "files")
-    rows = pq.read_table(workspace.data / "chunks" / "docs" / "guide.md.parquet").to_pylist()
-    vectors = {path: data for path, data in workspace.outputs().items() if path.startswith("vectors/dense")}
-    workspace.run("run", "docs", "--format", "jsonl")
-    head, *lines = (workspace.data / "chunks" / "docs" / "guide.md.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(head)["schema"] == "inorder.chunks"
-    assert [json.loads(line) for line in lines] == rows
-    assert not list((workspace.data / "chunks").rglob("*.parquet"))
-    after = {path for path in workspace.outputs() if path.startswith("vectors/dense")}
-    assert after == set(vectors)
-
-
 @pytest.mark.req("DOC-2", "DOC-3")
 def test_every_table_says_in_its_footer_what_it_is(workspace: Workspace) -> None:
-    workspace.run("run", "docs", "--layout", "files")
+    workspace.run("run", "docs")
+    inorder.open(workspace.data).export(workspace.folder / "out", format="files")
     for folder, kind in (("chunks", "chunks"), ("vectors/dense", "dense")):
-        footer = read_footer(workspace.data / folder / "docs" / "guide.md.parquet")
-        assert (footer["schema"], footer["schema_version"]) == (f"inorder.{kind}", "1")
-        assert len(footer["cfg_hash"]) == 32
+        footer = pq.read_schema(workspace.folder / "out" / folder / "docs" / "guide.md.parquet").metadata
+        assert (footer[b"inorder.schema"], footer[b"inorder.schema_version"]) == (f"inorder.{kind}".encode(), b"1")
+        assert len(footer[b"inorder.cfg_hash"]) == 32
 
 
 def test_documents_of_other_sources_stay_and_the_same_name_below_two_roots_is_two_documents(

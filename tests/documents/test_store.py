@@ -1,15 +1,11 @@
-"""Results in stores: the same content as in files, in a number of files that does not grow with the documents."""
+"""Results in stores: in a number of files that does not grow with the documents."""
 
 import sqlite3
-from copy import copy
 from pathlib import Path
 
 import pytest
 
 import inorder
-from inorder.documents.chunk.storage import read_chunks
-from inorder.documents.convert.stored import unpack_document
-from inorder.documents.embed.stored import load_dense
 from inorder.documents.layout import list_chunked, list_vectors
 from inorder.stage.store.database import close_readers, open_store, store_path
 from tests.documents.stage_runs import StageRuns
@@ -27,55 +23,22 @@ def runs(tmp_path: Path) -> StageRuns:
     return made
 
 
-def run_all(runs: StageRuns, layout: str) -> list[inorder.StageOutcome]:
+def run_all(runs: StageRuns) -> list[inorder.StageOutcome]:
     return [
-        runs.doctags(layout=layout),
-        runs.chunk(layout=layout, tokens_max=100),
-        runs.embed(layout=layout, dense="hash:16"),
+        runs.doctags(),
+        runs.chunk(tokens_max=100),
+        runs.embed(dense="hash:16"),
         runs.index(),
     ]
 
 
-def read_all(data: Path) -> dict[str, object]:
-    """The chunks and vectors of every document."""
-    found: dict[str, object] = {}
-    for chunks in list_chunked(data):
-        found[f"chunks {chunks.doc_id}"] = read_chunks(chunks.source)
-    for vectors in list_vectors(data, "dense"):
-        dense = load_dense(vectors.source)
-        found[f"dense {vectors.doc_id}"] = dense.ids, dense.matrix.tolist(), dense.provider, dense.spec
-    return found
-
-
-@pytest.mark.req("DAT-1")
-def test_both_layouts_hold_the_same_documents_chunks_vectors_and_index(runs: StageRuns) -> None:
-    run_all(runs, "files")
-    files = read_all(runs.data)
-    written = {path.name: path.read_bytes() for path in (runs.data / "doctags").rglob("*.*") if path.is_file()}
-    other = copy(runs)
-    other.data = runs.folder / "stored"
-    outcomes = run_all(other, "store")
-    assert [outcome.failed for outcome in outcomes] == [0, 0, 0, 0]
-    assert len(files) == 6
-    assert read_all(other.data) == files
-    for name in ("docs/note.md", "docs/deep/page.html", "docs/plain.txt"):
-        store = open_store(str(other.data), "doctags")
-        assert store is not None
-        found = store.read(name)
-        assert found is not None
-        document = unpack_document(found[1])
-        base = name.rpartition("/")[2]
-        assert document.write_record() == written[f"{base}.docling.json"]
-        assert document.write_doctags() == written[f"{base}.doctags"]
-
-
 @pytest.mark.req("DAT-1")
 def test_the_number_of_files_does_not_grow_with_the_documents(runs: StageRuns) -> None:
-    run_all(runs, "store")
+    run_all(runs)
     before = {path.relative_to(runs.data) for path in runs.data.rglob("*") if path.is_file()}
     for number in range(50):
         runs.write(f"docs/more/{number}.txt", f"{number} {PROSE}")
-    run_all(runs, "store")
+    run_all(runs)
     after = {path.relative_to(runs.data) for path in runs.data.rglob("*") if path.is_file()}
     new = {path.parts[0] for path in after - before}
     assert len(after) - len(before) < 10
@@ -87,11 +50,11 @@ def test_the_number_of_files_does_not_grow_with_the_documents(runs: StageRuns) -
 
 @pytest.mark.req("DAT-1", "RUN-4")
 def test_an_unchanged_document_is_skipped_and_a_changed_one_done_again(runs: StageRuns) -> None:
-    run_all(runs, "store")
-    again = run_all(runs, "store")
+    run_all(runs)
+    again = run_all(runs)
     assert [outcome.succeeded for outcome in again] == [0, 0, 0, 0]
     runs.write("docs/plain.txt", "other words\n")
-    run_all(runs, "store")
+    run_all(runs)
     assert runs.done("doctags") == {"docs/plain.txt"}
     assert runs.done("chunk") == {"docs/plain.txt"}
     assert runs.done("embed") == {"dense/docs/plain.txt", "__corpus__"}
@@ -103,10 +66,10 @@ def test_an_unchanged_document_is_skipped_and_a_changed_one_done_again(runs: Sta
 
 @pytest.mark.req("DAT-1")
 def test_the_rows_of_a_removed_or_broken_document_are_removed(runs: StageRuns) -> None:
-    run_all(runs, "store")
+    run_all(runs)
     (runs.docs / "plain.txt").unlink()
     runs.write("docs/deep/page.html", "")
-    run_all(runs, "store")
+    run_all(runs)
     assert {result.doc_id for result in list_chunked(runs.data)} == {"docs/note.md"}
     assert {result.doc_id for result in list_vectors(runs.data, "dense")} == {"docs/note.md"}
     assert runs.rows("chunk")["docs/plain.txt"]["reason"].startswith("it is no longer in the plan")
@@ -114,8 +77,8 @@ def test_the_rows_of_a_removed_or_broken_document_are_removed(runs: StageRuns) -
 
 @pytest.mark.req("DAT-1")
 def test_a_setting_makes_only_what_depends_on_it_again(runs: StageRuns) -> None:
-    run_all(runs, "store")
-    runs.embed(layout="store", dense="hash:8")
+    run_all(runs)
+    runs.embed(dense="hash:8")
     assert runs.done("embed") == {f"dense/docs/{name}" for name in ("note.md", "plain.txt", "deep/page.html")} | {
         "__corpus__"
     }
@@ -123,7 +86,7 @@ def test_a_setting_makes_only_what_depends_on_it_again(runs: StageRuns) -> None:
 
 @pytest.mark.req("DAT-1")
 def test_a_damaged_store_is_refused_and_says_what_to_do(runs: StageRuns) -> None:
-    run_all(runs, "store")
+    run_all(runs)
     close_readers()
     path = Path(store_path(str(runs.data), "doctags"))
     content = bytearray(path.read_bytes())
@@ -132,12 +95,12 @@ def test_a_damaged_store_is_refused_and_says_what_to_do(runs: StageRuns) -> None
     with pytest.raises(
         inorder.IntegrityError, match=r"doctags\.sqlite: table `items` is damaged \(.*\); remove the file and run the"
     ):
-        runs.doctags(layout="store")
+        runs.doctags()
 
 
 @pytest.mark.req("DAT-1")
 def test_content_that_was_altered_is_refused(runs: StageRuns) -> None:
-    run_all(runs, "store")
+    run_all(runs)
     path = store_path(str(runs.data), "chunk")
     close_readers()
     with sqlite3.connect(path) as connection:

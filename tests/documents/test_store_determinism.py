@@ -21,9 +21,9 @@ from tests.stage.store.jobs import hash_store
 pytestmark = pytest.mark.req("DAT-1", "JRN-7")
 
 STAGES = {
-    "doctags": doctags.make(doctags.DoctagsSettings(layout="store")),
-    "chunk": chunk.make(chunk.ChunkSettings(layout="store", tokens_max=100)),
-    "embed": embed.make(embed.EmbedSettings(layout="store", dense="hash:16")),
+    "doctags": doctags.make(doctags.DoctagsSettings()),
+    "chunk": chunk.make(chunk.ChunkSettings(tokens_max=100)),
+    "embed": embed.make(embed.EmbedSettings(dense="hash:16")),
 }
 
 

@@ -72,7 +72,7 @@ def test_the_results_are_those_of_the_second_archive(
     if age_s:
         monkeypatch.setattr(file_stat, "time_ns", lambda: time.time_ns() + age_s * 10**9)
         (tmp_path / "sitecustomize.py").write_text(LATER)
-        environment = {"PYTHONPATH": str(tmp_path)}
+        environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     unpack(workspace, "1.0.1")
     before = signatures(workspace)
     workspace.run(**environment)

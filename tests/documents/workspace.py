@@ -62,7 +62,7 @@ class Workspace:
         }
 
     def outputs(self) -> dict[str, bytes]:
-        """Everything that was made, in stores and in files, by its name."""
+        """Everything that was made, by its name."""
         found = {}
         for stage in ("doctags", "chunk", "embed"):
             store = open_store(str(self.data), stage)
@@ -70,8 +70,4 @@ class Workspace:
                 content = store.read(item.item_id) if store is not None else None
                 assert content is not None
                 found[f"{item.folder}/{item.item_id}"] = content[1]
-        for folder in ("doctags", "chunks", "vectors", "pages"):
-            for path in sorted((self.data / folder).rglob("*")):
-                if path.is_file():
-                    found[str(path.relative_to(self.data))] = path.read_bytes()
         return found

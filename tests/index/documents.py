@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import write_chunks
+from inorder.documents.chunk.chunks import Chunk, derive_chunk_id
+from inorder.documents.chunk.storage import pack_chunks
 from inorder.documents.embed.providers.registry import open_dense
-from inorder.documents.embed.storage import write_dense
-from inorder.documents.layout import CHUNKS, vectors_path
+from inorder.documents.embed.stored import pack_dense
 from inorder.index.rows import DOCUMENT, ChunkRow, FileRows
+from tests.dataset.chunk_store import StageStore
 
 PROVIDER = "hash:64"
 
@@ -16,7 +16,7 @@ def add_document(data: Path, name: str, *texts: str, provider: str = PROVIDER) -
     """A document with these chunks, and the vector of each."""
     chunks = [
         Chunk(
-            chunk_id=f"{name}-{number}-{text}",
+            chunk_id=derive_chunk_id(name, number, text),
             doc_id=name,
             number=number,
             text=text,
@@ -29,13 +29,15 @@ def add_document(data: Path, name: str, *texts: str, provider: str = PROVIDER) -
         )
         for number, text in enumerate(texts)
     ]
-    path = data / CHUNKS / f"{name}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_chunks(path, "jsonl", chunks, "cfg")
-    vectors = data / vectors_path("dense", name)
-    vectors.parent.mkdir(parents=True, exist_ok=True)
+    StageStore(data, "chunk").put_content(name, pack_chunks(name, chunks))
     matrix = open_dense(provider).embed(list(texts))
-    write_dense(vectors, [chunk.chunk_id for chunk in chunks], matrix, provider, provider, "cfg")
+    content = pack_dense([chunk.chunk_id for chunk in chunks], matrix, provider, provider)
+    StageStore(data, "embed").put_content(f"dense/{name}", content)
+
+
+def remove_chunks(data: Path, name: str) -> None:
+    """Remove the chunks of a document, as the stage does when the document is gone."""
+    StageStore(data, "chunk").remove(name)
 
 
 def make_rows(name: str, *texts: str) -> FileRows:
@@ -50,7 +52,7 @@ def make_rows(name: str, *texts: str) -> FileRows:
         sha256="\n".join(texts),
         cfg_hash="cfg",
         chunks=[
-            ChunkRow(f"{name}-{number}-{text}", "section", "", name, 0, len(text), "", text)
+            ChunkRow(derive_chunk_id(name, number, text), "section", "", name, 0, len(text), "", text)
             for number, text in enumerate(texts)
         ],
     )

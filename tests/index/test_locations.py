@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -78,18 +77,6 @@ def test_sources_of_several_runs_keep_their_places(project: Project) -> None:
     run(project, "deep/more")
     assert "deep/more/notes.md" in paths_from(project, project.folder).values()
     assert "src/how to/100% wick.md" in paths_from(project, project.folder).values()
-
-
-def test_an_index_that_stores_no_roots_takes_them_from_the_manifests(project: Project) -> None:
-    """As it was published before roots were stored."""
-    connection = sqlite3.connect(project.data / "index.sqlite")
-    connection.execute("DELETE FROM meta WHERE name = 'source_roots'")
-    connection.commit()
-    connection.close()
-    paths = paths_from(project, project.folder)
-    assert set(paths.values()) == {"src/code/wick.py", "src/how to/100% wick.md"}
-    run(project)
-    assert paths_from(project, project.folder) == paths
 
 
 def test_a_root_may_be_a_file_and_an_unknown_root_has_the_stored_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -411,13 +411,13 @@ def test_vectors_of_documents_that_have_not_changed_are_copied(
 ) -> None:
     build(project, project.data)
     read: list[str] = []
-    load = stored.load_dense
+    load = stored.load_dense_tables
 
-    def load_and_note(source: Any) -> Any:
-        read.append(Path(str(source)).name)
-        return load(source)
+    def load_and_note(sources: Any) -> Any:
+        read.extend(Path(str(source)).name for source in sources)
+        return load(sources)
 
-    monkeypatch.setattr(stored, "load_dense", load_and_note)
+    monkeypatch.setattr(stored, "load_dense_tables", load_and_note)
     [first] = project.data.glob("index.vectors.*")
     project.write("lamp.py", "def dark():\n    return None\n")
     build(project, project.data)
@@ -426,7 +426,7 @@ def test_vectors_of_documents_that_have_not_changed_are_copied(
     add_document(project.data, "docs/b", "neither fog nor horn", "but a bell")
     add_document(project.data, "docs/aa", "a tide table")
     build(project, project.data)
-    assert read == ["aa.parquet", "b.parquet"]
+    assert read == ["aa", "b"]
     assert read_whole_index(project.data) == read_whole_index(build_again(project, tmp_path / "again"))
 
 

@@ -24,6 +24,8 @@ from inorder.index.verify import find_problems
 from inorder.index.worker import work
 from inorder.stage.context import StageContext
 from inorder.stage.options import StageOptions
+from inorder.stage.store.database import close_readers, open_store
+from tests.dataset.chunk_store import StageStore
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 from tests.index.published import list_names
@@ -145,13 +147,19 @@ def test_another_dense_provider_replaces_the_vectors_of_the_index(runs: StageRun
 
 @pytest.mark.req("IDX-5")
 def test_vectors_of_two_providers_are_never_in_one_matrix(runs: StageRuns) -> None:
-    from inorder.documents.embed.storage import read_dense, write_dense
+    from inorder.documents.embed.stored import pack_dense, unpack_dense
 
     for name in ("a.md", "b.md", "c.md"):
         runs.write(f"docs/{name}", f"{PROSE} {name}")
-    embedded(runs, dense="hash:64", layout="files")
-    other = runs.data / "vectors" / "dense" / "docs" / "b.md.parquet"
-    write_dense(other, *read_dense(other), "other", "onnx:other", "cfg")
+    embedded(runs, dense="hash:64")
+    store = open_store(str(runs.data), "embed")
+    stored = None if store is None else store.read("dense/docs/b.md")
+    assert stored is not None
+    vectors = unpack_dense(stored[1])
+    close_readers()
+    StageStore(runs.data, "embed").put_content(
+        "dense/docs/b.md", pack_dense(vectors.ids, vectors.matrix, "other", "onnx:other")
+    )
     runs.index("docs")
     connection = opened(runs)
     chunks = VectorMatrix(connection, str(runs.data)).chunks

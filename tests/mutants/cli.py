@@ -206,11 +206,11 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
         f"{_OPTIONS}[--force]",
     ),
     Mutant(
-        "chunks of the other format are predicted to stay",
+        "results of a file that is no longer a document are predicted to stay",
         "cli/dry_run.py",
         "self._remove(self._rules.removes(item))",
         "self._remove([])",
-        "tests/cli/test_predictions.py::test_another_format_of_chunk_files_replaces_those_that_are_there",
+        "tests/cli/test_predictions.py::test_a_file_that_is_no_longer_a_document_takes_its_results_along",
     ),
     # ---- mistakes
     Mutant(

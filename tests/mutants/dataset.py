@@ -88,13 +88,6 @@ DATASET_MUTANTS: tuple[Mutant, ...] = (
         "tests/dataset/test_export_during_runs.py::test_tables_that_a_run_changes_meanwhile_are_exported_again[file]",
     ),
     Mutant(
-        "documents of the store come before those in files, whatever their ids",
-        "documents/layout.py",
-        "for result in merge(stored, sorted(files), key=lambda each: each.doc_id):",
-        "for result in [*stored, *files]:",
-        f"{_DATASET}test_documents_in_both_layouts_come_in_one_order_and_the_store_wins",
-    ),
-    Mutant(
         "objects that no longer belong are removed before the manifest is replaced",
         "dataset/export/stored.py",
         "        if manifest != self.previous:\n",

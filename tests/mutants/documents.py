@@ -244,20 +244,6 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_another_content_of_the_tokenizer_file_does_the_chunks_again",
     ),
     Mutant(
-        "chunks of the other format stay",
-        "documents/chunk/worker.py",
-        "        context.remove(path)\n",
-        "        pass\n",
-        f"{_RULES}test_chunks_of_the_other_format_are_removed",
-    ),
-    Mutant(
-        "the fingerprint of the other format stays",
-        "documents/chunk/worker.py",
-        'for path in (f"{other}{FINGERPRINT_SUFFIX}", other)',
-        "for path in (other,)",
-        f"{_RULES}test_chunks_of_the_other_format_are_removed",
-    ),
-    Mutant(
         "a blank text is a chunk",
         "documents/chunk/units.py",
         "return ((0, len(text), tokens),) if content else ()",
@@ -375,14 +361,14 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "stage/data_layout.py",
         "reserved = 0 if path.endswith(FINGERPRINT_SUFFIX) else len(FINGERPRINT_SUFFIX)",
         "reserved = 0",
-        f"{_LIMITS}test_a_name_that_leaves_no_room_for_an_ending_costs_only_its_file",
+        "tests/stage/worker/test_outputs.py::test_an_output_with_no_place_in_data_fails_its_item_alone",
     ),
     Mutant(
         "a path may be too long for the system",
         "stage/data_layout.py",
         "if size > _PATH_BYTES_MAX - reserved:",
         "if False:",
-        f"{_LIMITS}test_a_path_at_the_limit_of_the_system_costs_only_its_file",
+        "tests/stage/worker/test_outputs.py::test_an_output_with_no_place_in_data_fails_its_item_alone",
     ),
     Mutant(
         "the numbers of a workbook are never dates",

@@ -93,13 +93,6 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     ),
     # ---- chunks
     Mutant(
-        "the format of chunks is not part of their configuration",
-        "documents/chunk/stage.py",
-        'settings_of(settings) | {"format": format_}',
-        "settings_of(settings)",
-        _CHUNKS,
-    ),
-    Mutant(
         "the smallest chunk is not part of the configuration",
         "documents/chunk/settings.py",
         '        "tokens_min": str(settings.resolved_tokens_min),\n',

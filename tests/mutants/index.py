@@ -473,14 +473,6 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_FURTHER}test_a_removal_writes_no_file_and_its_vector_is_gone",
     ),
     Mutant(
-        "an index of version 5 is not converted",
-        "index/drafts/publishing.py",
-        "        convert_in_place(connection)\n",
-        "",
-        "tests/index/test_conversion.py::"
-        "test_vectors_of_version_5_are_found_before_its_conversion_and_copied_by_it[changed]",
-    ),
-    Mutant(
         "changes are applied twice",
         "index/drafts/publishing.py",
         "if draft is not None and not is_applied(draft, connection):",
@@ -507,13 +499,6 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "            if len(known):\n                yield from read_documents(connection, data, new)\n",
         "            if len(known):\n                yield from read_documents(connection, data, [])\n",
         "tests/index/vectors/test_further_files.py",
-    ),
-    Mutant(
-        "an older index is copied and not converted",
-        "index/drafts/draft.py",
-        "elif must_be_copied(published):",
-        "elif False:",
-        "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",
     ),
     Mutant(
         "of two matches with one start, the first counts",
@@ -628,13 +613,6 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_VECTORS}test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms",
     ),
     Mutant(
-        "calls of version 3 are read as those of version 2",
-        "index/drafts/conversion.py",
-        "_read_calls if version < 3 else read_calls",
-        "_read_calls",
-        "tests/index/test_conversion.py::test_texts_of_version_3_are_found_before_and_after_its_conversion",
-    ),
-    Mutant(
         "the dictionary of texts is not stored",
         "stage/store/texts.py",
         'connection.execute("INSERT INTO dictionaries VALUES (?, ?)", row)',
@@ -703,13 +681,6 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "if id_ not in segments or previous >= (id_, first):",
         "if id_ not in segments:",
         f"{_POSTINGS}::test_blocks_that_overlap_are_noticed",
-    ),
-    Mutant(
-        "an index of version 4 is searched",
-        "index/ranking/retrieval.py",
-        'has_table(connection, "term_blocks")',
-        'has_table(connection, "segments")',
-        "tests/index/test_conversion.py::test_a_search_in_an_index_of_version_4_says_what_to_do",
     ),
     Mutant(
         "a definition is not found by its qualified name",

@@ -203,11 +203,18 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         f"{_ROWS}::test_a_transaction_that_failed_leaves_nothing_behind",
     ),
     Mutant(
-        "a store of version 1 loses the numbers of its rows",
-        "stage/store/migration.py",
-        "SELECT items_1.rowid, item_id, number,",
-        "SELECT items_1.rowid + 7, item_id, number,",
-        f"{_ROWS}::test_a_store_of_version_1_is_read_as_it_is_and_converted_by_the_next_run",
+        "a store of an earlier version is opened for writing",
+        "stage/store/sink.py",
+        "        require_current(self._path, version, STORE_FORMAT)\n",
+        "",
+        "tests/cli/test_earlier_data.py::test_a_store_is_not_opened_for_writing",
+    ),
+    Mutant(
+        "the index is not looked at to tell the version of DATA",
+        "stage/store/format.py",
+        'return [*stores, *((f"{data}/{name}", INDEX_FORMAT) for name in _INDEXES)]',
+        "return stores",
+        "tests/cli/test_earlier_data.py::test_it_is_refused_in_python",
     ),
     Mutant(
         "a result is adopted whatever dictionary it was compressed with",

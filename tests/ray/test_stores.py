@@ -16,9 +16,9 @@ from tests.documents.doctags.test_long_pdf import long_pdf
 from tests.ray.machines import Machines
 
 STAGES = (
-    doctags.make(doctags.DoctagsSettings(layout="store", split_pages=10)),
-    chunk.make(chunk.ChunkSettings(layout="store")),
-    embed.make(embed.EmbedSettings(layout="store", dense="hash:16")),
+    doctags.make(doctags.DoctagsSettings(split_pages=10)),
+    chunk.make(chunk.ChunkSettings()),
+    embed.make(embed.EmbedSettings(dense="hash:16")),
 )
 
 

@@ -266,7 +266,7 @@ def test_the_list_follows_later_runs(tmp_path: Path) -> None:
     (docs / "new.md").write_text("# New")
     (docs / "note.md").unlink()
     runs = StageRuns.__new__(StageRuns)
-    runs.layout, runs.folder, runs.docs, runs.data = "auto", tmp_path, docs, tmp_path / "data"
+    runs.folder, runs.docs, runs.data = tmp_path, docs, tmp_path / "data"
     runs.doctags()
     found = client.get("/api/documents").json()["documents"]
     assert [(each["id"], each["status"]) for each in found] == [

@@ -27,7 +27,7 @@ def file_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
-    return make_corpus(tmp_path, "store")
+    return make_corpus(tmp_path)
 
 
 def export(runs: StageRuns, **settings: Any) -> StageOutcome:
@@ -89,7 +89,7 @@ def test_a_document_that_the_target_lost_is_written_again(runs: StageRuns) -> No
 
 def test_with_another_provider_every_document_is_written_again(runs: StageRuns) -> None:
     export(runs)
-    runs.embed(layout="store", dense="hash:32")
+    runs.embed(dense="hash:32")
     runs.index()
     assert export(runs).succeeded == 3
 

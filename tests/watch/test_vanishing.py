@@ -37,10 +37,10 @@ def test_a_run_whose_source_vanishes_after_it_was_checked_removes_nothing(
     cli.source("a.md", "# Lamp\n\nA lamp.\n")
     assert cli.run_in_process("run", "sources", *IN_THREADS).code == 0
 
-    def vanish(jobs: object) -> None:
+    def vanish(data: object) -> None:
         cli.source_folder.rename(cli.folder / "away")
 
-    monkeypatch.setattr("inorder.cli.builtin._announce_conversion", vanish)
+    monkeypatch.setattr("inorder.cli.builtin.require_current_data", vanish)
     ended = cli.run_in_process("run", "sources", *IN_THREADS)
     assert (ended.code, ended.err) == (2, f"inorder: no such file or directory: {cli.source_folder}\n")
     hits = cli.run("search", "lamp", "--json").json["hits"]

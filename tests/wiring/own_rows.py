@@ -104,11 +104,6 @@ def count_chunks_by_tokenizer(run: WiredRun) -> int:
     return _count_stored(run)
 
 
-def list_endings(run: WiredRun) -> list[str]:
-    run_stages(run, "doctags", "chunk", arguments=("--layout", "files"))
-    return sorted({path.suffix for path in (run.data / "chunks").rglob("*") if path.suffix in (".parquet", ".jsonl")})
-
-
 def describe_embedded(field: str) -> Callable[[WiredRun], Any]:
     def probe(run: WiredRun) -> Any:
         run_stages(run, "doctags", "chunk", "embed")
@@ -188,11 +183,6 @@ OWN_ROWS = index_rows(
     OptionRow("collection", describe_target("collection"), [("inorder", "inorder"), ("other", "other")]),
     OptionRow("hnsw", describe_target("hnsw"), [(False, False), (True, True)]),
     OptionRow("recreate", describe_target("recreate"), [(False, False), (True, True)]),
-    OptionRow(
-        "layout",
-        find_documents,
-        [("store", ["store/doctags.sqlite"]), ("files", ["doctags"])],
-    ),
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
@@ -203,7 +193,6 @@ OWN_ROWS = index_rows(
     OptionRow("tokens_max", count_chunks, [(512, 1), (20, 3)]),
     OptionRow("tokens_min", count_chunks, [(0, 2), (512, 1)]),
     OptionRow("tokenizer", count_chunks_by_tokenizer, [("words", 7), ("hf:tokenizer.json", 1)]),
-    OptionRow("format", list_endings, [("parquet", [".parquet"]), ("jsonl", [".jsonl"])]),
     OptionRow("dense", describe_embedded("dimensions"), [("hash:8", [8]), ("hash:16", [16])]),
     OptionRow(
         "sparse",

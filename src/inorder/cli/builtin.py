@@ -24,6 +24,7 @@ from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
 from inorder.stage.store.ahead import expect_work
 from inorder.stage.store.database import close_readers
+from inorder.stage.store.format import require_current_data
 from inorder.stage.store.visits import StageGroup
 from inorder.targets.registry import check_target, is_target
 
@@ -80,7 +81,7 @@ def run_builtin(
     options = [check_options(settings, job.stage) for job, settings in jobs]
     if not sources:
         require_data(jobs[0][1].data, "run `inorder doctags SRC` or `inorder run SRC` first")
-    _announce_conversion(jobs)
+    require_current_data(jobs[0][1].data)
     if len(jobs) > 1 and stages[-1] == EXPORT:
         check_target(jobs[-1][0].settings["to"])
     outcomes: list[StageOutcome] = []
@@ -123,29 +124,6 @@ def _export_tables(settings: Settings, store: str) -> None:
     if not settings.is_quiet:
         written = sum(table.written for table in outcome.tables.values())
         info(f"exported to {store}: {pluralize(written, 'file')} written, {outcome.removed} removed")
-
-
-def _announce_conversion(jobs: Sequence[tuple[StageJob, Settings]]) -> None:
-    """Say, also if progress is off, that results are made again because DATA has them in the other layout, or that an
-    index of an older version is converted."""
-    from inorder.documents.layout import find_other_layout, resolve_layout
-
-    for job, settings in jobs:
-        if "layout" in job.settings:
-            layout = resolve_layout(job.settings["layout"], settings.data)
-            if found := find_other_layout(job.stage.name, layout, settings.data):
-                place = "stores" if layout == "store" else "files per document"
-                info(f"converting {settings.data} to {place}: all results are made again, then {found[0]} is removed")
-        if job.stage.name == "index":
-            _announce_index_conversion(settings.data)
-
-
-def _announce_index_conversion(data: str) -> None:
-    from inorder.index.drafts.conversion import is_outdated
-    from inorder.index.drafts.publishing import published_path
-
-    if is_outdated(path := published_path(data)):
-        info(f"converting {path}, which was written by an older version of inorder")
 
 
 @contextmanager

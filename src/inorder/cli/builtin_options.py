@@ -19,18 +19,8 @@ def _limit(name: str, type_: OptionType, text: str, metavar: str) -> OptionSpec:
     return OptionSpec(Section.SERVER, field, field, type_, text, metavar)
 
 
-_LAYOUT = OptionSpec(
-    Section.OUTPUT,
-    "layout",
-    "layout",
-    ChoiceType("auto", "store", "files"),
-    "Where results are kept: in one database per stage, or in files per document. A change makes all results again.",
-    meanings={"auto": "store, unless DATA has files"},
-)
-
 OWN = {
     "doctags": index_by_name(
-        _LAYOUT,
         OptionSpec(
             Section.DOCTAGS,
             "split_pages",
@@ -87,7 +77,6 @@ OWN = {
         ),
     ),
     "chunk": index_by_name(
-        _LAYOUT,
         OptionSpec(Section.CHUNK, "tokens_max", "tokens_max", IntegerType(1, 10**6), "Most tokens per chunk.", "N"),
         OptionSpec(
             Section.CHUNK,
@@ -106,17 +95,8 @@ OWN = {
             "How to count tokens: words, or hf:PATH for a tokenizer.json.",
             "words|hf:PATH",
         ),
-        OptionSpec(
-            Section.CHUNK,
-            "format",
-            "format",
-            ChoiceType("auto", "parquet", "jsonl"),
-            "Format of chunk files, with --layout files.",
-            meanings={"auto": "parquet"},
-        ),
     ),
     "embed": index_by_name(
-        _LAYOUT,
         OptionSpec(
             Section.EMBED,
             "dense",

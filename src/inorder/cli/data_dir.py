@@ -18,6 +18,7 @@ from inorder.journal.scan import ScanResult
 from inorder.runtime.recovery import scan_journal
 from inorder.stage.data_layout import DataLayout, require_directory
 from inorder.stage.manifest.reader import ConfigRow, find_last_run
+from inorder.stage.store.format import require_current_data
 
 
 class DataDirectory:
@@ -120,7 +121,8 @@ def open_data(data: str | None, given: Given | None = None) -> DataDirectory:
 
 
 def require_data(root: str, hint: str) -> None:
-    """Raise `OperatorError` if this is not a DATA directory with a stage. `hint` says how to create one."""
+    """Raise `OperatorError` if this is not a DATA directory with a stage, or was written by an earlier version. `hint`
+    says how to create one."""
     if not os.path.isdir(root):
         require_directory(root)
         raise OperatorError(f"no DATA directory at {root}; {hint}, or choose another with --data")
@@ -128,6 +130,7 @@ def require_data(root: str, hint: str) -> None:
         raise OperatorError(
             f"{root} is not a DATA directory: it has no manifests; {hint}, or choose another with --data"
         )
+    require_current_data(root)
 
 
 def list_files(root: str, folder: str = "") -> Iterator[str]:

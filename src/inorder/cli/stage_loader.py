@@ -21,6 +21,7 @@ from inorder.errors import InfrastructureError, IntegrityError, OperatorError, r
 from inorder.sources.address import resolve_source
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
 from inorder.stage.sources import is_address
+from inorder.stage.store.format import require_current_data
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
@@ -46,7 +47,8 @@ class StageJob(NamedTuple):
         return origin | ({"settings": self.settings} if self.settings else {})
 
     def make_plan(self, data: str) -> StagePlan:
-        """The plan of the stage for this DATA directory."""
+        """The plan of the stage for this DATA directory. Raises OperatorError if an earlier version has written it."""
+        require_current_data(data)
         place = Path(data).absolute()
         plan = _make_plan(self.stage, self.sources, place)
         if isinstance(plan.items, list | tuple):

@@ -24,6 +24,7 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.sources.address import resolve_source
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.data_layout import require_directory
+from inorder.stage.store.format import require_current_data
 from inorder.watch.changes import SourceChanges
 from inorder.watch.contracts import RunResult
 from inorder.watch.feed import SourceFeed
@@ -46,6 +47,7 @@ def run_watch(sources: Sequence[str], options: WatchOptions, given: Given, *, as
     for source in map(resolve_source, sources):
         require(isinstance(source, str) or source.exists(), f"no such file or directory: {source}")
     require_directory(settings.data)
+    require_current_data(settings.data)
     place = WatchPlace(settings.data)
     lock = place.lock()
     try:

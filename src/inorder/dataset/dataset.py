@@ -8,13 +8,14 @@ from types import TracebackType
 from typing import Any, Literal, TypedDict, overload
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import read_chunks, unpack_chunks
+from inorder.documents.chunk.storage import unpack_chunks
 from inorder.documents.copies import find_original, list_copies_of
 from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind
 from inorder.errors import OperatorError, require
 from inorder.index.locations import identify_file
 from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.stage.data_layout import require_directory
+from inorder.stage.store.format import require_current_data
 
 from .document import DatasetDocument
 from .export.export import export_data
@@ -55,7 +56,7 @@ def open(data: str | os.PathLike[str]) -> "Dataset":
         data: The directory that `inorder run --data` wrote, `.inorder` unless another was given.
 
     Raises:
-        OperatorError: There is no such directory.
+        OperatorError: There is no such directory, or an earlier version has written it.
 
     >>> import inorder, tempfile
     >>> with tempfile.TemporaryDirectory() as folder, inorder.open(folder) as data:
@@ -82,6 +83,7 @@ class Dataset:
         if not os.path.isdir(self.path):
             require_directory(self.path)
             raise OperatorError(f"no DATA directory at {os.fspath(data)}; run `inorder run SRC --data DIR` first")
+        require_current_data(self.path)
 
     def __repr__(self) -> str:
         return f"inorder.open({self.path!r})"
@@ -218,7 +220,7 @@ class Dataset:
 
     def _find_chunks(self, doc_id: str) -> list[Chunk]:
         loaded = self._load(CHUNK_RESULTS, doc_id)
-        return [] if loaded is None else decode_result(loaded, unpack_chunks, read_chunks)
+        return [] if loaded is None else decode_result(loaded, unpack_chunks)
 
     def _find_copies(self, doc_id: str) -> list[str]:
         return list_copies_of(self._require_open(), doc_id)

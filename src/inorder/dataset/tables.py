@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import read_chunks, unpack_chunks
-from inorder.documents.embed.stored import DenseVectors, load_dense, unpack_dense, unpack_sparse
+from inorder.documents.chunk.storage import unpack_chunks
+from inorder.documents.embed.stored import DenseVectors, unpack_dense, unpack_sparse
 from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind, get_vector_kind
-from inorder.documents.parquet import read_table
 from inorder.index.chunk_terms import IndexedTerms
 
 from .columns import (
@@ -162,7 +160,7 @@ class ChunkTable(DataTable[list[Chunk], Chunk]):
     name, kind, made_by = CHUNKS, CHUNK_RESULTS, "chunk"
 
     def decode(self, loaded: LoadedResult) -> list[Chunk]:
-        return decode_result(loaded, unpack_chunks, read_chunks)
+        return decode_result(loaded, unpack_chunks)
 
     def list_rows(self, doc_id: str, decoded: list[Chunk]) -> Iterator[Chunk]:
         return iter(decoded)
@@ -177,7 +175,7 @@ class DenseTable(DataTable[DenseVectors, DenseVector]):
     name, kind, made_by = f"{VECTORS}/dense", get_vector_kind("dense"), "embed"
 
     def decode(self, loaded: LoadedResult) -> DenseVectors:
-        return decode_result(loaded, unpack_dense, load_dense)
+        return decode_result(loaded, unpack_dense)
 
     def list_rows(self, doc_id: str, decoded: DenseVectors) -> Iterator[DenseVector]:
         for number, (chunk_id, vector) in enumerate(zip(decoded.ids, decoded.matrix, strict=True)):
@@ -193,7 +191,7 @@ class SparseTable(DataTable[SparseRows, SparseTerms]):
     name, kind, made_by = f"{VECTORS}/sparse", get_vector_kind("sparse"), "embed --sparse PROVIDER"
 
     def decode(self, loaded: LoadedResult) -> SparseRows:
-        return decode_result(loaded, unpack_sparse, _read_sparse)
+        return decode_result(loaded, unpack_sparse)
 
     def list_rows(self, doc_id: str, decoded: SparseRows) -> Iterator[SparseTerms]:
         for number, (chunk_id, (indices, weights)) in enumerate(zip(*decoded, strict=True)):
@@ -272,12 +270,3 @@ def _join_parts(parts: list[Any]) -> Any:
     parts.clear()
     [batch] = joined.combine_chunks().to_batches()
     return batch
-
-
-def _read_sparse(path: str) -> SparseRows:
-    table = read_table(path)
-    vectors = [
-        (np.asarray(indices.values, np.int32), np.asarray(weights.values, np.float32))
-        for indices, weights in zip(table["indices"], table["weights"], strict=True)
-    ]
-    return table["chunk_id"].to_pylist(), vectors

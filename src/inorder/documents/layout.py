@@ -1,113 +1,52 @@
-"""Where the documents stages keep their results.
+"""How the results of the documents stages are named in their stores, and how they are found there.
 
-A stage keeps them in its store, or with `--layout files` in files of DATA, as version 0.1.0 did:
-
-    doctags/<doc id>.doctags, <doc id>.docling.json     the documents
-    pages/<doc id>/...                                  parts of PDFs that are too long for one item
-    chunks/<doc id>.parquet or .jsonl
-    vectors/<family>/<doc id>.parquet
-
-The doc id is the path of the source below its root, so the same document has the same name everywhere. Results in a
-store have names, too, for messages and manifests: `documents/<doc id>`, `chunk/<doc id>`, `embed/<family>/<doc id>`.
-No files have these names.
+The doc id is the path of the source below its root, so the same document has the same name everywhere. Results have
+names for messages and manifests: `documents/<doc id>`, `chunk/<doc id>`, `embed/<family>/<doc id>`. No files have these
+names.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import cached_property, partial
 from heapq import merge
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from inorder.files.predicted import (
     Change,
     get_predicted_change,
     is_predicting,
-    list_entries,
     list_predicted,
     will_be_written,
-    will_exist,
 )
-from inorder.stage.contracts import Derivation, LastRun, PlanEdits
-from inorder.stage.store.database import FOLDER as STORE_FOLDER
 from inorder.stage.store.database import StoreReader, open_store
-from inorder.stage.store.inputs import Input, StoredInput
+from inorder.stage.store.inputs import StoredInput
 from inorder.stage.store.lookup import IdRange
 from inorder.stage.store.rows import StoredItem
 
-Layout = Literal["store", "files"]
-LayoutChoice = Literal["auto", "store", "files"]
-RECORD_SUFFIX = ".docling.json"
-DOCTAGS_SUFFIX = ".doctags"
 DOCUMENTS = "documents"
 CHUNK = "chunk"
 EMBED = "embed"
 """How the names of results in the three stores begin."""
-CHUNKS = "chunks"
-VECTORS = "vectors"
-CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
-
-
 _RESULTS_KEPT = 1000
 """The results of more documents are not kept in memory."""
-_FILE_FOLDERS = {"doctags": ("doctags", "pages"), "chunk": (CHUNKS,), "embed": (VECTORS,)}
-
-
-def derive_from(
-    data: str | os.PathLike[str],
-    stages: Sequence[str],
-    version: str,
-    find_edits: Callable[[LastRun], PlanEdits | None] | None = None,
-) -> Derivation | None:
-    """Says that the items of a plan depend on the results of these stages alone; None: some of them are in files."""
-    has_files = any(find_other_layout(stage, "store", data) for stage in stages)
-    return None if has_files else Derivation(stages=tuple(stages), version=version, find_edits=find_edits)
-
-
-def resolve_layout(chosen: LayoutChoice, data: str | os.PathLike[str]) -> Layout:
-    """The layout of DATA: the chosen one or, with `auto`, that of the results that are there. New DATA has stores."""
-    if chosen != "auto":
-        return chosen
-    has_files = any(find_other_layout(stage, "store", data) for stage in _FILE_FOLDERS)
-    has_stores = any(find_other_layout(stage, "files", data) for stage in _FILE_FOLDERS)
-    return "files" if has_files and not has_stores else "store"
-
-
-def find_other_layout(stage: str, layout: Layout, data: str | os.PathLike[str]) -> list[str]:
-    """The results of a stage in the layout that is not in use: files, or folders of files."""
-    names = _FILE_FOLDERS[stage] if layout == "store" else (f"{STORE_FOLDER}/{stage}.sqlite",)
-    return [path for path in (os.path.join(data, name) for name in names) if os.path.exists(path)]
-
-
-def remove_other_layout(stage: str, chosen: LayoutChoice, data: Path) -> None:
-    """Remove the results of a stage in the layout that is not in use, after it has made all of them again."""
-    for path in find_other_layout(stage, resolve_layout(chosen, data), data):
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
 
 
 class Result(NamedTuple):
     """What an earlier stage has made of a document."""
 
     doc_id: str
-    source: Input
+    source: StoredInput
     size: int
     stored: StoredItem | None = None
-    """Its row in the store; None: it is a file, or will be written."""
+    """Its row in the store; None: it will be written."""
 
 
 class ResultKind(NamedTuple):
-    """A kind of results: the stage that makes them, how their names and item ids begin, and the files of the other
-    layout."""
+    """A kind of results: the stage that makes them, and how their names and item ids begin."""
 
     stage: str
     folder: str
     id_prefix: str
-    files: str
-    suffixes: tuple[str, ...]
 
     @property
     def stored_folder(self) -> str:
@@ -119,18 +58,13 @@ class ResultKind(NamedTuple):
         return item.folder == self.stored_folder and item.item_id.startswith(self.id_prefix)
 
 
-DOCUMENT_RESULTS = ResultKind("doctags", DOCUMENTS, "", "doctags", (RECORD_SUFFIX,))
-CHUNK_RESULTS = ResultKind("chunk", CHUNK, "", CHUNKS, tuple(CHUNK_SUFFIXES.values()))
+DOCUMENT_RESULTS = ResultKind("doctags", DOCUMENTS, "")
+CHUNK_RESULTS = ResultKind("chunk", CHUNK, "")
 
 
 def get_vector_kind(family: str) -> ResultKind:
     """The kind of the vectors of a family."""
-    return ResultKind("embed", f"{EMBED}/{family}", f"{family}/", f"{VECTORS}/{family}", (".parquet",))
-
-
-def vectors_path(family: str, doc_id: str) -> str:
-    """The vector file of a document, relative to DATA. `family` is `dense` or `sparse`."""
-    return f"{VECTORS}/{family}/{doc_id}.parquet"
+    return ResultKind("embed", f"{EMBED}/{family}", f"{family}/")
 
 
 def estimate_count(data: str | os.PathLike[str], kind: ResultKind) -> int:
@@ -138,8 +72,7 @@ def estimate_count(data: str | os.PathLike[str], kind: ResultKind) -> int:
     store = open_store(os.path.abspath(data), kind.stage)
     stored = 0 if store is None else store.count()
     folder = f"{os.path.abspath(data)}/{kind.folder}"
-    files = list_outputs(data, kind.files, *kind.suffixes)
-    return max(stored, len(list_predicted(folder))) + sum(1 for _ in files)
+    return max(stored, len(list_predicted(folder)))
 
 
 def list_documents(data: str | os.PathLike[str]) -> Iterator[Result]:
@@ -168,17 +101,14 @@ def list_current_vectors(data: str | os.PathLike[str], families: Sequence[str]) 
                 yield family, vectors
 
 
-def has_only_stored(data: str) -> bool:
-    """Whether all chunks and vectors are in stores, with ids that are valid Unicode."""
-    stages = (CHUNK_RESULTS.stage, EMBED)
-    stores = [open_store(data, stage) for stage in stages]
-    has_files = any(find_other_layout(stage, "store", data) for stage in stages)
-    return not has_files and not any(store is not None and store.has_invalid_ids() for store in stores)
+def has_valid_ids(data: str) -> bool:
+    """Whether the ids of all chunks and vectors are valid Unicode."""
+    stores = [open_store(data, stage) for stage in (CHUNK_RESULTS.stage, EMBED)]
+    return not any(store is not None and store.has_invalid_ids() for store in stores)
 
 
 def list_vector_hashes(data: str, families: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
-    """The item ids of the vectors that `list_current_vectors` lists, if they are in the store, and the hash of each, in
-    blocks."""
+    """The item ids of the vectors that `list_current_vectors` lists, and the hash of each, in blocks."""
     chunks, vectors = open_store(data, CHUNK_RESULTS.stage), open_store(data, EMBED)
     if chunks is None or vectors is None:
         return
@@ -280,22 +210,15 @@ def _find_result(data: str, kind: ResultKind, doc_id: str) -> Result | None:
     path = f"{data}/{kind.folder}/{doc_id}"
     if will_be_written(path) or (found is not None and get_predicted_change(path) is not Change.REMOVED):
         return _make_result(data, kind, doc_id, found)
-    for suffix in kind.suffixes:
-        path = f"{data}/{kind.files}/{doc_id}{suffix}"
-        if will_exist(path):
-            return Result(doc_id, path, _get_size(path))
     return None
 
 
 def _list_results(data: str | os.PathLike[str], kind: ResultKind) -> Iterator[Result]:
-    """The results of one kind: those in the store, in the order of their ids, then those in files."""
+    """The results of one kind, in the order of their ids."""
     root = os.path.abspath(data)
     store = open_store(root, kind.stage)
-    stored = iter(()) if store is None else _iterate_stored(root, store, kind, "")
-    yield from _predict(root, kind, stored) if is_predicting() else stored
-    for file in list_outputs(root, kind.files, *kind.suffixes):
-        if store is None or store.get(f"{kind.id_prefix}{file.doc_id}") is None:
-            yield Result(file.doc_id, file.path, file.size)
+    stored = iter(()) if store is None else iterate_results(root, kind, store)
+    return _predict(root, kind, stored) if is_predicting() else stored
 
 
 def _predict(root: str, kind: ResultKind, stored: Iterator[Result]) -> Iterator[Result]:
@@ -309,19 +232,9 @@ def _predict(root: str, kind: ResultKind, stored: Iterator[Result]) -> Iterator[
         previous = result.doc_id
 
 
-def iterate_results(data: str, kind: ResultKind, store: StoreReader | None, after: str = "") -> Iterator[Result]:
-    """The results of one kind that exist now, in `store` and in files, in the order of their doc ids; those that follow
-    the doc id `after`, if it is given. What a run commits meanwhile may be among them."""
-    stored = () if store is None else _iterate_stored(data, store, kind, after)
-    files = (Result(file.doc_id, file.path, file.size) for file in list_outputs(data, kind.files, *kind.suffixes))
-    previous = None
-    for result in merge(stored, sorted(files), key=lambda each: each.doc_id):
-        if result.doc_id > after and result.doc_id != previous:
-            previous = result.doc_id
-            yield result
-
-
-def _iterate_stored(data: str, store: StoreReader, kind: ResultKind, after: str) -> Iterator[Result]:
+def iterate_results(data: str, kind: ResultKind, store: StoreReader, after: str = "") -> Iterator[Result]:
+    """The results of one kind that `store` has now, in the order of their doc ids; those that follow the doc id
+    `after`, if it is given. What a run commits meanwhile may be among them."""
     prefix, folder = kind.id_prefix, kind.stored_folder
     for item in store.iterate(prefix, f"{prefix}{after}" if after else ""):
         if item.folder == folder:
@@ -332,31 +245,3 @@ def _make_result(data: str, kind: ResultKind, doc_id: str, found: StoredItem | N
     size, sha256 = (0, "") if found is None else (found.size, found.sha256)
     path = f"{kind.folder}/{doc_id}"
     return Result(doc_id, StoredInput(data, kind.stage, f"{kind.id_prefix}{doc_id}", path, size, sha256), size, found)
-
-
-def _get_size(path: str) -> int:
-    return os.stat(path).st_size if get_predicted_change(path) is None else 0
-
-
-class OutputFile(NamedTuple):
-    """A file that an earlier stage has written."""
-
-    doc_id: str
-    path: str
-    size: int
-
-
-def list_outputs(data: str | os.PathLike[str], folder: str, *suffixes: str) -> Iterator[OutputFile]:
-    """Every file below a folder of DATA that ends with one of `suffixes`, in an order that does not depend on the
-    machine."""
-    root = os.path.join(os.path.abspath(data), folder)
-    stack = [root]
-    while stack:
-        folders = []
-        for entry in list_entries(stack.pop()):
-            if entry.is_folder:
-                folders.append(entry.path)
-            elif suffix := next((each for each in suffixes if entry.name.endswith(each)), ""):
-                doc_id = os.path.relpath(entry.path, root).removesuffix(suffix)
-                yield OutputFile(doc_id, entry.path, _get_size(entry.path))
-        stack.extend(reversed(folders))

@@ -1,14 +1,12 @@
 """Files in DATA as they will be: a dry run of a stage sees what the stages before it would have written.
 
-Inside `predict_files`, listings and checks of this module show the present files with the predicted changes. Outside of
-it they show the file system.
+Inside `predict_files`, the functions of this module tell the predicted changes. Outside of it nothing is predicted.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 
 class Change(Enum):
@@ -21,21 +19,11 @@ class Change(Enum):
     """It is written, perhaps with the same bytes as now."""
 
 
-class FolderEntry(NamedTuple):
-    """A name in a folder."""
-
-    name: str
-    path: str
-    is_folder: bool
-
-
 class PredictedFiles:
     """Predicted changes, by absolute path."""
 
     def __init__(self) -> None:
         self._changes: dict[str, Change] = {}
-        self._names: dict[str, set[str]] = {}
-        """Names of written files, and of the folders above them, by folder."""
         self.is_rewriting_same = False
         """Whether files that are rewritten are assumed to keep their bytes."""
         self.notes: dict[str, Any] = {}
@@ -44,15 +32,6 @@ class PredictedFiles:
     def add(self, path: str, change: Change) -> None:
         """Predict a change. It replaces an earlier one of the same file."""
         self._changes[path] = change
-        if change is Change.REMOVED:
-            return
-        while True:
-            folder, name = os.path.split(path)
-            names = self._names.setdefault(folder, set())
-            if name in names or folder == path:
-                return
-            names.add(name)
-            path = folder
 
     def get(self, path: str) -> Change | None:
         """The change of a file; None: it stays as it is."""
@@ -77,15 +56,6 @@ class PredictedFiles:
             for path, change in self._changes.items()
             if change is not Change.REMOVED and path.startswith(start)
         )
-
-    def list_written(self, folder: str) -> Iterator[FolderEntry]:
-        """Files that will be in a folder, and the folders that lead to such files."""
-        for name in self._names.get(folder, ()):
-            path = f"{folder}/{name}"
-            if path in self._names:
-                yield FolderEntry(name, path, True)
-            elif self._changes.get(path) is not Change.REMOVED:
-                yield FolderEntry(name, path, False)
 
 
 _current: PredictedFiles | None = None
@@ -125,26 +95,3 @@ def list_predicted(folder: str) -> list[str]:
 def will_be_written(path: str) -> bool:
     """Whether a file is predicted to be written, with whatever bytes."""
     return _current is not None and _current.is_written(path)
-
-
-def will_exist(path: str) -> bool:
-    """Whether a file exists, or will."""
-    change = get_predicted_change(path)
-    return os.path.exists(path) if change is None else change is not Change.REMOVED
-
-
-def list_entries(folder: str) -> list[FolderEntry]:
-    """The entries of a folder, sorted by name; empty if it does not exist."""
-    found: dict[str, FolderEntry] = {}
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if _current is None or _current.get(entry.path) is not Change.REMOVED:
-                    is_folder = entry.is_dir(follow_symlinks=False)
-                    found[entry.name] = FolderEntry(entry.name, entry.path, is_folder)
-    except FileNotFoundError:
-        pass
-    if _current is not None:
-        for written in _current.list_written(folder):
-            found.setdefault(written.name, written)
-    return [found[name] for name in sorted(found)]

@@ -11,10 +11,8 @@ import msgspec
 
 from inorder.code.calls import Site, encode_sites
 from inorder.code.model import CallSite
-from inorder.errors import OperatorError
 
 from .lexical.schema import DamagedIndexError
-from .schema import has_table
 
 
 class PackedCalls(msgspec.Struct, array_like=True, gc=False):
@@ -63,7 +61,6 @@ def read_callees(connection: sqlite3.Connection, file: int) -> list[str]:
 
 def find_sites(connection: sqlite3.Connection, callee: str, count: int) -> Iterator[tuple[int, CallSite]]:
     """The first calls of a name in any case, each with the number of its file, in the order of files and places."""
-    require_calls(connection)
     files = connection.execute(
         "SELECT DISTINCT files.id, item_id FROM callees JOIN files ON files.id = file "
         "WHERE name = ? COLLATE NOCASE ORDER BY item_id",
@@ -76,12 +73,6 @@ def find_sites(connection: sqlite3.Connection, callee: str, count: int) -> Itera
                 return
             count -= 1
             yield file, call
-
-
-def require_calls(connection: sqlite3.Connection) -> None:
-    """Raise OperatorError if the index is of a version that stores calls in another way."""
-    if not has_table(connection, "callees"):
-        raise OperatorError("the index was written by an older version of inorder: run `inorder index` to convert it")
 
 
 def sort_calls(calls: Iterable[CallSite]) -> Sequence[CallSite]:

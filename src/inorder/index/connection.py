@@ -1,6 +1,5 @@
 """Open a published index for reading."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,9 +9,9 @@ from urllib.parse import quote
 
 from inorder.errors import IntegrityError, OperatorError
 from inorder.sinks.sqlite import translate_sqlite_error
+from inorder.stage.store.format import INDEX_FORMAT, require_current
 
 from .locations import find_roots, locate
-from .schema import VERSION
 
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
@@ -44,7 +43,7 @@ def connect_index(path: str) -> sqlite3.Connection:
     """A read-only connection to the index at `path`.
 
     Queries may call `location(kind, item_id, path)`: where a row of `files` lies, as seen from the current folder.
-    Raises OperatorError for a file that is missing, not an index, or written by a newer version, and IntegrityError for
+    Raises OperatorError for a file that is missing, not an index, or written by another version, and IntegrityError for
     a damaged one.
     """
     if not Path(path).exists():
@@ -79,12 +78,14 @@ def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, check_same_thread=False)
     [version] = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if version > VERSION:
+    if version > INDEX_FORMAT:
         raise OperatorError(
-            f"{path} was written by a newer version of inorder (schema {version}, supported {VERSION}); upgrade inorder"
+            f"{path} was written by a newer version of inorder (schema {version}, supported {INDEX_FORMAT});"
+            " upgrade inorder"
         )
+    require_current(path, version, INDEX_FORMAT)
     if not {"files", "chunks", "meta"} <= tables:
         raise OperatorError(f"{path} is a database, but not an index of inorder; remove it and run `inorder index`")
-    roots = find_roots(connection, os.path.dirname(path))
+    roots = find_roots(connection)
     connection.create_function("location", 3, partial(locate, roots))
     return connection

@@ -5,8 +5,7 @@ when a question is answered, from where the root was in the latest run, and is r
 file lies below it. So every path in an answer can be opened from the current folder, for documents and code alike, and
 also after a root was moved and indexed again.
 
-Every run records its sources in its manifest. Publishing copies the roots into the index. An index that was published
-by an older version has none: its roots are read from the manifests.
+Every run records its sources in its manifest. Publishing copies the roots into the index.
 """
 
 import os
@@ -31,10 +30,10 @@ _STAGES = ("doctags", "index")
 """The stages whose runs have sources."""
 
 
-def find_roots(connection: sqlite3.Connection, data: str) -> RootsByKind:
-    """The roots that the index stores, or those of the manifests if it stores none."""
+def find_roots(connection: sqlite3.Connection) -> RootsByKind:
+    """The roots that the index stores; none before it is published."""
     stored = read_meta(connection, _META)
-    return msgspec.json.decode(stored, type=RootsByKind) if stored else read_manifest_roots(data)
+    return msgspec.json.decode(stored, type=RootsByKind) if stored else {}
 
 
 def store_roots(connection: sqlite3.Connection, data: str) -> None:
@@ -52,8 +51,8 @@ def are_roots_current(connection: sqlite3.Connection, data: str) -> bool:
 
 
 def _merge_roots(connection: sqlite3.Connection, data: str) -> str:
-    stored = find_roots(connection, data)
-    marks = read_meta(connection, _META_READ) if read_meta(connection, _META) else ""
+    stored = find_roots(connection)
+    marks = read_meta(connection, _META_READ)
     known = msgspec.json.decode(marks, type=dict[str, tuple[int, str]]) if marks else {}
     merged = {kind: stored.get(kind, {}) | roots for kind, roots in read_manifest_roots(data, known).items()}
     return msgspec.json.encode(merged, order="deterministic").decode()

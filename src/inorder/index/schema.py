@@ -13,9 +13,6 @@ import sqlite3
 from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
 from .vectors.schema import SCHEMA as VECTORS_SCHEMA
 
-VERSION = 6
-"""Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
-
 META_TABLE = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
 TABLES = (
     META_TABLE

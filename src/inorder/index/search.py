@@ -16,6 +16,7 @@ import msgspec
 
 from inorder.documents.copies import list_copies
 from inorder.errors import OperatorError, require
+from inorder.stage.store.format import require_current_data
 
 from .connection import connect_index, read_snapshot, translate_index_errors
 from .drafts.publishing import published_path
@@ -174,6 +175,7 @@ def use_index(data: str) -> Iterator[OpenIndex]:
     """The published index of DATA, for one thread at a time. Its errors are raised as ours."""
     folder = os.path.abspath(data)
     path = published_path(folder)
+    require_current_data(folder)
     if not os.path.exists(path):
         raise OperatorError(f"no index in {data}; make one with `inorder index SRC` or `inorder run SRC`")
     with translate_index_errors(path):

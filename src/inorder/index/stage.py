@@ -27,7 +27,6 @@ from inorder.documents.layout import (
     EMBED,
     Result,
     StoredResults,
-    derive_from,
     get_vector_kind,
     list_chunked,
     list_chunked_with_vectors,
@@ -36,7 +35,16 @@ from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_settings, hash_strings
 from inorder.sources.remote_input import RemoteInput, count_group, get_fetcher, read_group
 from inorder.stage.context import StageContext
-from inorder.stage.contracts import LastRun, PlanEdits, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
+from inorder.stage.contracts import (
+    Derivation,
+    LastRun,
+    PlanEdits,
+    PredictionRules,
+    Stage,
+    StageHooks,
+    StagePlan,
+    WorkItem,
+)
 from inorder.stage.file_stat import FileStat
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
@@ -63,14 +71,14 @@ _MEMORY_BYTES = 4 * 2**30
 def plan(sources: Sequence[str | Path], data: Path) -> StagePlan:
     """Plan every document that has chunks, and every file below the sources."""
     items = IndexItems(Roots(sources), os.path.abspath(data))
-    derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION, items.find_edits)
-    if derived is not None:
-        derived = msgspec.structs.replace(
-            derived,
-            is_same=items.has_only_documents,
-            read_outputs=items.identify_published,
-            make_listing=lambda: items.listed,
-        )
+    derived = Derivation(
+        stages=("chunk", "embed"),
+        version=SCHEMA_VERSION,
+        find_edits=items.find_edits,
+        is_same=items.has_only_documents,
+        read_outputs=items.identify_published,
+        make_listing=lambda: items.listed,
+    )
     return StagePlan(
         NAME,
         items,

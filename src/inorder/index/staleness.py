@@ -29,7 +29,7 @@ def find_changes(connection: sqlite3.Connection, data: str, index_path: str, sho
         for some, verb in ((changed, "changed"), (gone, "was removed" if len(gone) == 1 else "were removed"))
         if some
     ]
-    found = {root for by_name in find_roots(connection, data).values() for root in by_name.values()}
+    found = {root for by_name in find_roots(connection).values() for root in by_name.values()}
     roots = sorted(root for root in found if not is_address(root))
     moved = list(dict.fromkeys(tree for root in roots for tree in _find_moved_trees(root, indexed_ns)))
     return lines + [f"{tree} is on another commit than when it was indexed; run `inorder index`" for tree in moved]

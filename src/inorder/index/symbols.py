@@ -10,7 +10,7 @@ import msgspec
 from inorder.code.model import CallSite
 from inorder.code.texts import NAME_CHARACTERS_MAX
 
-from .calls import find_sites, read_calls, require_calls, sort_calls
+from .calls import find_sites, read_calls, sort_calls
 from .query import Query, replace_surrogates
 
 _COUNT_MAX = 200
@@ -91,7 +91,6 @@ def find_calls_in(
     connection: sqlite3.Connection, definition: CodeLocation, count: int = _COUNT_MAX
 ) -> list[CodeLocation]:
     """The calls that a definition makes, between its first line and its last."""
-    require_calls(connection)
     row = connection.execute("SELECT id FROM files WHERE item_id = ?", (definition.item_id,)).fetchone()
     calls = sort_calls(
         call

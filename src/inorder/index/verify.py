@@ -11,7 +11,7 @@ from .lexical.check import is_inverted_index_intact
 from .lexical.file_terms import FileTerms
 from .lexical.schema import DamagedIndexError
 from .rows import count_terms, hash_rows
-from .schema import VERSION, read_meta
+from .schema import read_meta
 from .vectors.row_chunks import DEAD, read_chunk_blocks
 from .vectors.table import list_matrix_files
 from .writer import content_hash, read_file
@@ -25,9 +25,6 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
         if message != "ok":
             yield f"the database is damaged: {message}; {_REBUILD}"
             return
-    [version] = connection.execute("PRAGMA user_version").fetchone()
-    if version < VERSION:
-        return  # its digests are of other rows; the next run of stage `index` converts it
     for file, item_id in connection.execute("SELECT id, item_id FROM files ORDER BY item_id"):
         try:
             rows, digest = read_file(connection, item_id)

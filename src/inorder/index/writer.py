@@ -1,10 +1,9 @@
 """Write files to the database, read them back, and remove them."""
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from hashlib import sha256
 
-from inorder.code.model import CallSite
 from inorder.stage.store.texts import StoredText, TextPacker, TextReader
 
 from .calls import insert_calls, pack_calls, read_calls
@@ -128,20 +127,14 @@ def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterab
     connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
 
 
-def read_file(
-    connection: sqlite3.Connection,
-    item_id: str,
-    pages: str = "pages",
-    read_calls: Callable[[sqlite3.Connection, int], list[CallSite]] = read_calls,
-) -> tuple[FileRows, str]:
-    """Everything that a file owns, without the terms, and its recorded digest. `pages` is the column of the pages, and
-    `read_calls` reads the calls: both differ in older versions."""
+def read_file(connection: sqlite3.Connection, item_id: str) -> tuple[FileRows, str]:
+    """Everything that a file owns, without the terms, and its recorded digest."""
     file, kind, path, language, lines, note, sha256, cfg_hash, digest = connection.execute(
         "SELECT id, kind, path, language, lines, note, sha256, cfg_hash, digest FROM files WHERE item_id = ?",
         (item_id,),
     ).fetchone()
     chunks = connection.execute(
-        f'SELECT chunk_id, kind, name, context, start, "end", {pages}, text FROM chunks WHERE file = ? ORDER BY number',
+        'SELECT chunk_id, kind, name, context, start, "end", pages, text FROM chunks WHERE file = ? ORDER BY number',
         (file,),
     )
     texts = TextReader(connection)

@@ -79,7 +79,7 @@ def read_roots(data: str) -> Mapping[str, Mapping[str, str]]:
     found = dict(read_manifest_roots(data))
     try:
         with use_index(data) as index:
-            stored = find_roots(index.connection, data)
+            stored = find_roots(index.connection)
     except InorderError:
         return found
     return {kind: {**stored.get(kind, {}), **found.get(kind, {})} for kind in {*stored, *found}}

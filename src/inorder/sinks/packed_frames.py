@@ -2,8 +2,7 @@
 
 Before each frame there is a skippable one, which every tool for Zstandard leaves out. It has two numbers, the
 compressed and the original size of the next frame, so that a line is found without decompressing those before it; and
-the lengths of its lines, compressed, so that lines are counted without decompressing them. Frames of earlier versions
-have no lengths.
+the lengths of its lines, compressed, so that lines are counted without decompressing them.
 """
 
 import contextlib
@@ -57,7 +56,7 @@ class _Frame(NamedTuple):
     """Offset in the file."""
     packed_size: int
     lengths_size: int
-    """Bytes before `place` that have the lengths of its lines; 0: they are not known."""
+    """Bytes before `place` that have the lengths of its lines."""
 
 
 def encode_frame(lines: bytes) -> bytes:

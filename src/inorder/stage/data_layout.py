@@ -9,6 +9,8 @@ from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.paths import find_path_problem
 
+from .store.format import require_current_data
+
 RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", "store", ".staging")
 """Folders of DATA that belong to the runner."""
 FINGERPRINT_SUFFIX = ".fp.json"
@@ -52,7 +54,8 @@ class DataLayout:
 
     def create_folders(self, *, is_durable: bool = False) -> None:
         """Create the folders that every run needs. `is_durable`: a folder that is new survives a power loss. Raises
-        OperatorError if DATA is no usable path."""
+        OperatorError if DATA is no usable path, or was written by an earlier version."""
+        require_current_data(self.data)
         filesystem = SystemFilesystem()
         try:
             new = [path for path in (self.manifest, self.journal) if not os.path.isdir(os.path.dirname(path))]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import inorder
 from inorder.documents.archives import limits
 from inorder.documents.layout import list_documents
 from tests.documents.archives.archive_files import make_zip
@@ -44,9 +45,9 @@ def test_the_attachments_of_a_message_are_documents_and_the_message_names_them(r
     mail = make_mail({"list.md": b"# Stores\n", "lamp.png": PIXEL, "tool.bin": b"\x00\x01"})
     (runs.docs / "inbox.eml").write_bytes(mail.as_bytes())
     (runs.docs / "plain.eml").write_bytes(make_mail({}).as_bytes())
-    assert runs.doctags(layout="files").failed == 0
+    assert runs.doctags().failed == 0
     assert runs.done("doctags") == {"docs/inbox.eml", "docs/inbox.eml/list.md", "docs/plain.eml"}
-    written = (runs.data / "doctags/docs/inbox.eml.doctags").read_text()
+    written = inorder.open(runs.data).get("docs/inbox.eml").doctags
     assert "<text>Attachment: list.md</text>" in written
     assert "Stores" not in written
     assert find_reasons(runs) == {
@@ -100,7 +101,7 @@ def test_attachments_and_archives_lie_within_each_other(runs: StageRuns) -> None
 def test_names_of_attachments_lead_nowhere_else(runs: StageRuns) -> None:
     mail = make_mail({"../../up.md": b"# Up\n", "/etc/motd.md": b"# Root\n", "%00.md": b"# X\n", "": b"# Nameless\n"})
     (runs.docs / "inbox.eml").write_bytes(mail.as_bytes())
-    assert runs.doctags(layout="files").failed == 0
+    assert runs.doctags().failed == 0
     found = ["%2E%2E/%2E%2E/up.md", "etc/motd.md", "%2500.md", "part-5"]
     assert runs.done("doctags") == {"docs/inbox.eml", *(f"docs/inbox.eml/{name}" for name in found)}
 

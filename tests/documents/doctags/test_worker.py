@@ -15,9 +15,8 @@ from inorder.stage.options import StageOptions
     ("first", "last", "reason"),
     [(11, 100, "pages 11 to 100 could"), (1, 10, "pages 1 to 10 could"), (1001, 2000, "pages 1001 to 2000 could")],
 )
-@pytest.mark.parametrize("layout", ["store", "files"])
-def test_a_missing_part_is_named_by_its_pages(tmp_path: Path, first: int, last: int, reason: str, layout: str) -> None:
-    meta = {"task": "merge", "problem": "", "password_file": "none", "layout": layout}
+def test_a_missing_part_is_named_by_its_pages(tmp_path: Path, first: int, last: int, reason: str) -> None:
+    meta = {"task": "merge", "problem": "", "password_file": "none"}
     meta |= {"parts": [PageRange(first, last).name]}
     item = WorkItem(item_id="docs/long.pdf", inputs={}, outputs={}, cfg_hash="", meta=meta)
     with pytest.raises(StageError, match=rf"^{reason} not be read"):

@@ -112,7 +112,7 @@ def test_a_process_that_is_kept_does_not_end_when_all_documents_are_embedded(
 
 
 def test_the_last_item_is_planned_when_all_documents_are_embedded(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path, "store")
+    runs = StageRuns(tmp_path)
     runs.write("docs/a.md", "# one\n\ntext\n")
     runs.doctags()
     runs.chunk()

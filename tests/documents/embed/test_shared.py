@@ -36,7 +36,7 @@ DOCUMENTS = 40
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StageRuns:
     """Small documents, cut into one chunk each, in stores. Items are sent in batches of one size."""
     monkeypatch.setattr(process_engine, "BatchSizer", lambda **_: FixedSizer(16))
-    runs = StageRuns(tmp_path, "store")
+    runs = StageRuns(tmp_path)
     for number in range(DOCUMENTS):
         runs.write(f"docs/{number:03}.md", f"# one\n\ntext number {number} and {WORDS[number % len(WORDS)]}\n")
     runs.doctags()

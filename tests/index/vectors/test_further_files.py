@@ -247,8 +247,8 @@ def test_vectors_that_were_left_out_are_added_when_those_of_the_other_provider_a
 def test_vectors_of_the_same_width_and_another_provider_are_not_added_either(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = stored.load_dense
-    monkeypatch.setattr(stored, "load_dense", lambda source: load(source)._replace(spec="other"))
+    unpack = stored.unpack_dense
+    monkeypatch.setattr(stored, "unpack_dense", lambda content: unpack(content)._replace(spec="other"))
     corpus.change({"99": ["lamp"]})
     assert "99" not in {name for name, *_ in corpus.read()[1]}
     assert len(corpus.list_files()) == 1

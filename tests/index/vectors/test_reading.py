@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from inorder.documents.embed import stored
-from inorder.documents.layout import vectors_path
 from inorder.index.vectors import documents
-from inorder.stage.store.inputs import Input, StoredInput
+from inorder.stage.store.database import open_store
+from inorder.stage.store.inputs import Input
 from tests.index.vectors.corpus import Corpus, make_corpus
 
 pytestmark = pytest.mark.req("IDX-3", "IDX-5")
@@ -38,7 +38,10 @@ def test_no_more_than_some_documents_and_some_bytes_are_read_together(
 ) -> None:
     """`size_max` is in units of one document."""
     corpus = make_corpus(tmp_path / "data", 40)
-    size = (tmp_path / "data" / vectors_path("dense", "00")).stat().st_size
+    store = open_store(str(tmp_path / "data"), "embed")
+    found_row = None if store is None else store.get("dense/00")
+    assert found_row is not None
+    size = found_row.size
     monkeypatch.setattr(documents, "_DOCUMENTS", documents_max)
     monkeypatch.setattr(documents, "_BYTES", round(size_max * size))
     found = note_groups(monkeypatch)
@@ -46,18 +49,6 @@ def test_no_more_than_some_documents_and_some_bytes_are_read_together(
     assert found == groups
     monkeypatch.undo()
     assert corpus.read() == corpus.build_fresh(tmp_path / "fresh").read()
-
-
-def test_vectors_of_a_store_and_of_files_are_read_in_their_order(tmp_path: Path) -> None:
-    Corpus(tmp_path / "data").change(TEXTS)
-    files = [str(tmp_path / "data" / vectors_path("dense", name)) for name in ("45", "41")]
-    ids, matrix, provider, spec = stored.load_dense(files[0])
-    content = stored.pack_dense(["0" * 32], matrix, provider, spec)
-    kept = StoredInput(str(tmp_path), "embed", "dense/x", "embed/dense/x", len(content), "", content)
-    found = [*stored.load_dense_tables([kept, *files])]
-    assert [tables.ids for tables in found[1:]] == [ids, stored.load_dense(files[1]).ids]
-    assert (found[0].matrix == matrix).all()
-    assert [tables.ids for tables in stored.load_dense_tables([kept, kept])] == [found[0].ids] * 2
 
 
 def test_the_documents_of_a_first_run_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

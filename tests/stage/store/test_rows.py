@@ -13,28 +13,12 @@ import pytest
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, IntegrityError
 from inorder.sinks.base import Entry
-from inorder.stage.store.codec import SAMPLES, compress
+from inorder.stage.store.codec import SAMPLES
 from inorder.stage.store.database import StoreReader, store_path
 from inorder.stage.store.sink import StoreSink
 from tests.sinks.harnesses import make_stored_entry
 
 pytestmark = pytest.mark.req("DAT-1")
-
-SCHEMA_1 = """
-CREATE TABLE inorder_position (
-    sink TEXT PRIMARY KEY, "end" INTEGER NOT NULL, "offset" INTEGER NOT NULL, checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE items (
-    item_id TEXT PRIMARY KEY, folder TEXT NOT NULL, cfg_hash TEXT NOT NULL, input_sha256 TEXT NOT NULL,
-    input_path TEXT NOT NULL, extras TEXT NOT NULL, size INTEGER NOT NULL, sha256 BLOB NOT NULL,
-    codec INTEGER NOT NULL, content BLOB NOT NULL
-);
-CREATE TABLE removed (
-    item_id TEXT PRIMARY KEY, folder TEXT NOT NULL, input_path TEXT NOT NULL
-) WITHOUT ROWID;
-INSERT INTO inorder_position VALUES ('store', 2, 2, 77);
-PRAGMA user_version=1;
-"""
 
 
 def make_text(number: int) -> str:
@@ -169,42 +153,3 @@ def test_a_transaction_that_failed_leaves_nothing_behind(sink: StoreSink, reader
     assert found is not None
     assert found.cfg_hash == "c"
     assert query(tmp_path, "SELECT number FROM origins") == [(1,)]
-
-
-def write_version_1(data: Path) -> None:
-    (data / "store").mkdir()
-    with closing(sqlite3.connect(store_path(str(data), "stage"))) as connection, connection:
-        connection.executescript(SCHEMA_1)
-        for seq in (0, 1):
-            content = make_text(seq).encode()
-            digest = sha256(content).digest()
-            row = (f"docs/{seq:04}.md", "loud", "c", sha256(b"%d" % seq).hexdigest(), f"/sources/docs/{seq:04}.md")
-            rest = ('{"letters":5}', len(content), digest, *compress(content))
-            connection.execute("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row + rest)
-
-
-def test_a_store_of_version_1_is_read_as_it_is_and_converted_by_the_next_run(
-    tmp_path: Path, reader: StoreReader
-) -> None:
-    write_version_1(tmp_path)
-    before = [reader.read(item.item_id) for item in reader.iterate()]
-    assert before[1] is not None
-    item, content = before[1]
-    assert content.decode() == make_text(1)
-    assert item[:6] == (
-        "docs/0001.md", "loud", "c", sha256(b"1").hexdigest(), "/sources/docs/0001.md", '{"letters":5}',
-    )  # fmt: skip
-    reader.close()
-    sink = StoreSink(str(tmp_path), "stage", removes_failed=True)
-    assert (sink.position().end, sink.position().checksum) == (2, 77)
-    assert [reader.read(item.item_id) for item in reader.iterate()] == before
-    sink.roll_back(sink.origin(), ())
-    sink.apply([make_entry(0), make_entry(1, "docs/0002.md")])
-    sink.close()
-    assert query(tmp_path, "PRAGMA user_version") == [(2,)]
-    assert query(tmp_path, "SELECT rowid, item_id FROM items ORDER BY rowid") == [
-        (2, "docs/0001.md"),
-        (3, "docs/0000.md"),
-        (4, "docs/0002.md"),
-    ]
-    assert reader.read("docs/0001.md") == before[1]

@@ -21,7 +21,7 @@ from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 from inorder.version import __version__
 
-from .files import export_files
+from .files import export_files, finish_files
 from .folder import HIDDEN, ExportFolder, make_durable_directory, require_export_folder
 from .lease import ExportLease
 from .manifest import ExportManifest, ShardEntry, TableEntry, combine_shards
@@ -162,16 +162,18 @@ class _Export:
             entries.pop(name, None)
         for table in tables:
             progress = self._outcome.tables[table.name] = TableExport()
-            if self._options.format == "files" and isinstance(self._target, ExportFolder):
+            if isinstance(self._target, ExportFolder) and self._options.format == "files":
                 entries[table.name] = export_files(self._data, table, self._target, progress)
             else:
                 entries[table.name] = self._prepare(table, progress)
             self._on_progress(table.name, progress)
-        if self._options.format != "files" and _read_versions(self._data, tables) != versions:
+        if isinstance(self._target, ExportFolder) and self._options.format == "files":
+            self._outcome.removed = finish_files(self._data, replaced, self._target)
+        if _read_versions(self._data, tables) != versions:
             return None
         ordered = {name: entries[name] for name in TABLES if name in entries}
         manifest = ExportManifest(generator=f"inorder {__version__}", format=self._options.format, tables=ordered)
-        self._outcome.removed = self._target.finish(manifest, replaced)
+        self._outcome.removed += self._target.finish(manifest, replaced)
         return self._outcome
 
     def _prepare(self, table: DataTable[Any, Any], progress: TableExport) -> TableEntry:

@@ -1,18 +1,17 @@
-"""Export as one set of files per document: the layout of `--layout files`, written by the same code.
+"""Export as one set of files per document, for tools that read files:
 
     doctags/<doc id>.doctags, <doc id>.docling.json
     chunks/<doc id>.parquet
     vectors/<family>/<doc id>.parquet
 
-A file that has the right content is not written again.
+A file that has the right content is not written again, and one of a document that is gone is removed.
 """
 
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,11 +19,10 @@ import pyarrow as pa
 from inorder.dataset.columns import LexicalColumns
 from inorder.dataset.document import DatasetDocument
 from inorder.dataset.results import LoadedResult
-from inorder.dataset.tables import CHUNKS, DOCUMENTS, DataTable
+from inorder.dataset.tables import CHUNKS, DOCUMENTS, TABLES, DataTable
 from inorder.documents.chunk.storage import write_chunks
 from inorder.documents.embed.storage import write_dense, write_sparse
 from inorder.documents.embed.stored import unpack_sparse_origin
-from inorder.documents.layout import CHUNK_SUFFIXES, DOCTAGS_SUFFIX, RECORD_SUFFIX, list_outputs
 from inorder.documents.parquet import write_table
 
 from .folder import ExportFolder
@@ -32,12 +30,14 @@ from .manifest import TableEntry
 from .options import TableExport
 
 _DOCTAGS_FOLDER = "doctags"
-_PARQUET = CHUNK_SUFFIXES["parquet"]
-Write = Callable[[io.BytesIO, LoadedResult, Any], object]
+_DOCTAGS, _RECORD, _PARQUET = ".doctags", ".docling.json", ".parquet"
+_NEW = ".new"
+"""Ends the name of a file that is not complete."""
+Write = Callable[[io.BytesIO, LoadedResult, Any], None]
 
 
 def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, progress: TableExport) -> TableEntry:
-    """Write the files of one table, and remove those of documents that are gone."""
+    """Write the files of one table."""
     digest = hashlib.sha256()
     with table.open(data) as results:
         for result in results.iterate():
@@ -46,20 +46,53 @@ def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, pr
                 continue
             decoded = table.decode(loaded)
             for path, content in _list_contents(table.name, loaded, decoded):
-                digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+                digest.update(os.fsencode(f"{path}\0{hashlib.sha256(content).hexdigest()}\n"))
                 _put_file(folder, path, content, progress)
             progress.documents += 1
             progress.read += 1
             progress.rows += sum(1 for _ in table.list_rows(result.doc_id, decoded))
-        name = _DOCTAGS_FOLDER if table.name == DOCUMENTS else table.name
-        for suffix in (DOCTAGS_SUFFIX, RECORD_SUFFIX) if table.name == DOCUMENTS else (_PARQUET,):
-            for file in list_outputs(folder.root, name, suffix):
-                if not results.has(file.doc_id):
-                    folder.begin()
-                    folder.filesystem.unlink(file.path)
+    return TableEntry(documents=progress.documents, rows=progress.rows, bytes=progress.bytes, sha256=digest.hexdigest())
+
+
+def finish_files(data: str, tables: Iterable[str], folder: ExportFolder) -> int:
+    """Remove the files of these tables that belong to no document any more, and what an interrupted export has left.
+    Make everything durable. Returns the number of removed files."""
+    removed = 0
+    for name in tables:
+        for path in _list_stale(data, TABLES[name], folder):
+            folder.begin()
+            folder.filesystem.unlink(f"{folder.root}/{path}")
+            removed += 1
     if folder.is_begun:
         folder.filesystem.sync_all(folder.root)
-    return TableEntry(documents=progress.documents, rows=progress.rows, bytes=progress.bytes, sha256=digest.hexdigest())
+    return removed
+
+
+def _list_stale(data: str, table: DataTable[Any, Any], folder: ExportFolder) -> Iterator[str]:
+    top = _DOCTAGS_FOLDER if table.name == DOCUMENTS else table.name
+    suffixes = (_DOCTAGS, _RECORD) if table.name == DOCUMENTS else (_PARQUET,)
+    with table.open(data) as results:
+        for path in _list_files(folder, top):
+            suffix = next((each for each in suffixes if path.removesuffix(_NEW).endswith(each)), None)
+            if suffix is None:
+                continue
+            doc_id = path.removeprefix(f"{top}/").removesuffix(suffix)
+            if path.endswith(_NEW) or not results.has(doc_id):
+                yield path
+
+
+def _list_files(folder: ExportFolder, top: str) -> Iterator[str]:
+    """Every file below a folder of the export."""
+    pending = [top]
+    while pending:
+        path = pending.pop()
+        found = folder.filesystem.stat(f"{folder.root}/{path}")
+        if found is None:
+            continue
+        if found.is_directory:
+            pending += [f"{path}/{name}" for name in reversed(folder.filesystem.list(f"{folder.root}/{path}"))]
+        else:
+            yield path
 
 
 def _put_file(folder: ExportFolder, path: str, content: bytes, progress: TableExport) -> None:
@@ -73,11 +106,11 @@ def _put_file(folder: ExportFolder, path: str, content: bytes, progress: TableEx
 
 
 def _write_file(folder: ExportFolder, path: str, content: bytes) -> None:
-    """Write a file atomically. `export_files` makes all of them durable at once."""
+    """Write a file atomically. `finish_files` makes all of them durable at once."""
     folder.begin()
     place = f"{folder.root}/{path}"
     folder.filesystem.make_directory(os.path.dirname(place))
-    temporary = f"{place}.new"
+    temporary = f"{place}{_NEW}"
     with suppress(FileNotFoundError):
         folder.filesystem.unlink(temporary)
     file = folder.filesystem.open(temporary)
@@ -97,9 +130,6 @@ def _list_contents(table: str, loaded: LoadedResult, decoded: Any) -> Iterator[t
         yield from _list_forms(decoded)
         return
     path = f"{table}/{loaded.doc_id}{_PARQUET}"
-    if loaded.path.endswith(_PARQUET):
-        yield path, Path(loaded.path).read_bytes()
-        return
     buffer = io.BytesIO()
     _WRITERS[table](buffer, loaded, decoded)
     yield path, buffer.getvalue()
@@ -107,28 +137,28 @@ def _list_contents(table: str, loaded: LoadedResult, decoded: Any) -> Iterator[t
 
 def _list_forms(document: DatasetDocument) -> Iterator[tuple[str, bytes]]:
     base = f"{_DOCTAGS_FOLDER}/{document.doc_id}"
-    yield f"{base}{DOCTAGS_SUFFIX}", document.write_doctags()
-    yield f"{base}{RECORD_SUFFIX}", document.write_record()
+    yield f"{base}{_DOCTAGS}", document.write_doctags()
+    yield f"{base}{_RECORD}", document.write_record()
 
 
-def _write_dense(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> object:
-    return write_dense(buffer, decoded.ids, decoded.matrix, decoded.provider, decoded.spec, loaded.cfg_hash)
+def _write_dense(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
+    write_dense(buffer, decoded.ids, decoded.matrix, decoded.provider, decoded.spec, loaded.cfg_hash)
 
 
-def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> object:
+def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
     ids, vectors = decoded
     provider, vocabulary = unpack_sparse_origin(loaded.content)
-    return write_sparse(buffer, ids, vectors, provider, vocabulary, loaded.cfg_hash)
+    write_sparse(buffer, ids, vectors, provider, vocabulary, loaded.cfg_hash)
 
 
-def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> object:
+def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
     columns = LexicalColumns(decoded.facts)
     columns.add(decoded.item_id, decoded)
-    return write_table(buffer, pa.Table.from_batches([columns.finish()]).drop_columns(["doc_id", "number"]))
+    write_table(buffer, pa.Table.from_batches([columns.finish()]).drop_columns(["doc_id", "number"]))
 
 
 _WRITERS: dict[str, Write] = {
-    CHUNKS: lambda buffer, loaded, decoded: write_chunks(buffer, "parquet", decoded, loaded.cfg_hash),
+    CHUNKS: lambda buffer, loaded, decoded: write_chunks(buffer, decoded, loaded.cfg_hash),
     "vectors/dense": _write_dense,
     "vectors/sparse": _write_sparse,
     "vectors/lexical": _write_lexical,

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -22,21 +22,12 @@ class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The largest chunk."""
     tokenizer: str = "words"
     """`words`, or `hf:PATH` for a tokenizer.json."""
-    layout: Literal["auto", "store", "files"] = "auto"
-    """Where chunks are kept: in the store of the stage, or in a file per document."""
-    format: Literal["auto", "parquet", "jsonl"] = "auto"
-    """The format of the files, if the layout is `files`; `auto`: Parquet."""
 
     def __post_init__(self) -> None:
         require(
             self.resolved_tokens_min <= self.tokens_max,
             f"tokens_min must be at most tokens_max, got {self.tokens_min} and {self.tokens_max}",
         )
-
-    @property
-    def file_format(self) -> str:
-        """The format of chunk files."""
-        return "parquet" if self.format == "auto" else self.format
 
     @property
     def resolved_tokens_min(self) -> int:

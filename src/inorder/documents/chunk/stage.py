@@ -8,28 +8,21 @@ from inorder.documents.cost import count_blocks
 from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
     CHUNK_RESULTS,
-    CHUNK_SUFFIXES,
-    CHUNKS,
     DOCUMENT_RESULTS,
     DOCUMENTS,
-    Layout,
     Result,
     StoredResults,
     bind_count_stored,
-    derive_from,
     estimate_count,
     list_documents,
-    remove_other_layout,
-    resolve_layout,
 )
-from inorder.errors import require
 from inorder.runtime.identity import hash_settings
 from inorder.stage.contracts import (
     Configurable,
+    Derivation,
     LastRun,
     MakeItems,
     PlanEdits,
-    PredictionRules,
     Stage,
     StagePlan,
     WorkItem,
@@ -39,7 +32,7 @@ from inorder.stage.store.inputs import StoredInput
 
 from .settings import NAME, VERSION, ChunkSettings, settings_of
 from .tokens import load_counter
-from .worker import FOLLOW_IMPORTS, list_other_formats, work
+from .worker import FOLLOW_IMPORTS, work
 
 _TIMEOUT_S = 300.0
 """As long as a document may take to be read; chunking it takes a fraction of that."""
@@ -47,27 +40,24 @@ _TIMEOUT_S = 300.0
 
 def make(settings: ChunkSettings) -> Stage:
     """The stage with these settings."""
-    _hash_configuration(settings, "store")  # requires a tokenizer that can be read
+    _hash_configuration(settings)  # requires a tokenizer that can be read
     return Stage(
         name=NAME,
         plan=partial(plan, settings),
         worker=work,
         follow=partial(_follow, settings),
         follow_imports=FOLLOW_IMPORTS,
-        finish=partial(remove_other_layout, NAME, settings.layout),
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S),
-        prediction=PredictionRules(removes=list_other_formats, changes_with=("configuration",)),
     )
 
 
 stage = Configurable(settings=ChunkSettings, make=make)
 
 
-def _hash_configuration(settings: ChunkSettings, layout: Layout) -> str:
+def _hash_configuration(settings: ChunkSettings) -> str:
     """A hash of everything that chunks depend on, except the documents."""
     load_counter(settings.tokenizer)
-    format_ = settings.file_format if layout == "files" else layout
-    return hash_settings(NAME, VERSION, settings_of(settings) | {"format": format_})
+    return hash_settings(NAME, VERSION, settings_of(settings))
 
 
 def plan(settings: ChunkSettings, sources: list[Path], data: Path) -> StagePlan:
@@ -78,36 +68,25 @@ def plan(settings: ChunkSettings, sources: list[Path], data: Path) -> StagePlan:
         items,
         retires=lambda *_: True,
         expected_items=estimate_count(data, DOCUMENT_RESULTS),
-        is_stored=items.is_stored,
-        derived_from=derive_from(data, ("doctags",), items.cfg_hash, items.find_edits) if items.is_stored else None,
+        is_stored=True,
+        derived_from=Derivation(stages=("doctags",), version=items.cfg_hash, find_edits=items.find_edits),
     )
 
 
-def _follow(settings: ChunkSettings, data: Path) -> MakeItems | None:
-    items = ChunkItems(settings, data)
-    return items.follow if items.is_stored else None
+def _follow(settings: ChunkSettings, data: Path) -> MakeItems:
+    return ChunkItems(settings, data).follow
 
 
 class ChunkItems:
     """The items of a plan. Can be iterated repeatedly."""
 
     def __init__(self, settings: ChunkSettings, data: Path) -> None:
-        layout = resolve_layout(settings.layout, data)
-        require(
-            layout == "files" or settings.format == "auto",
-            f"--format {settings.format} is for chunk files, and these chunks are in a store; "
-            "omit it, or use --layout files",
-        )
-        self.is_stored = layout == "store"
-        self._suffix = CHUNK_SUFFIXES[settings.file_format]
-        self.cfg_hash = _hash_configuration(settings, layout)
+        self.cfg_hash = _hash_configuration(settings)
         self._data = data
         self._meta = {
             "tokenizer": settings.tokenizer,
             "tokens_min": settings.resolved_tokens_min,
             "tokens_max": settings.tokens_max,
-            "format": settings.file_format,
-            "layout": layout,
         }
 
     def __iter__(self) -> Iterator[WorkItem]:
@@ -132,7 +111,7 @@ class ChunkItems:
         return WorkItem(
             item_id=doc_id,
             inputs={"record": document.source},
-            outputs={"chunks": f"{NAME}/{doc_id}" if self.is_stored else f"{CHUNKS}/{doc_id}{self._suffix}"},
+            outputs={"chunks": f"{NAME}/{doc_id}"},
             cfg_hash=self.cfg_hash,
             cost_hint=count_blocks(document),
             meta=self._meta,

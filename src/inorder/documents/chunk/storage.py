@@ -1,19 +1,15 @@
-"""Write and read chunk files, in Parquet or JSON lines."""
+"""How the chunks of a document are encoded in the store, and written as a Parquet file."""
 
 import io
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from inorder.documents.layout import CHUNK_SUFFIXES
 from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content
+from inorder.stage.store.reading import read_content
 
 from .chunks import SCHEMA_VERSION, Chunk, format_chunk_id, pack_chunk_id
-
-_LINE = msgspec.json.Decoder(Chunk)
 
 
 class _StoredChunk(msgspec.Struct, array_like=True, gc=False):
@@ -78,13 +74,8 @@ def unpack_chunks(content: bytes) -> list[Chunk]:
     ]
 
 
-def write_chunks(path: Path | io.BytesIO, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> dict[str, Any]:
-    """Write all chunks of a document, in order. Returns the format and the size of the file, for the manifest."""
-    if format_ == "jsonl":
-        head = {"schema": "inorder.chunks", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash}
-        lines = msgspec.json.Encoder().encode_lines([head, *chunks])
-        _ = path.write(lines) if isinstance(path, io.BytesIO) else path.write_bytes(lines)
-        return {"chunks_format": format_, "row_group_count": None, "parquet_bytes": None}
+def write_chunks(file: io.BytesIO, chunks: Sequence[Chunk], cfg_hash: str) -> None:
+    """Write all chunks of a document, in order, as a Parquet file."""
     import pyarrow as pa
 
     from inorder.documents.parquet import make_schema, write_table
@@ -92,8 +83,7 @@ def write_chunks(path: Path | io.BytesIO, format_: str, chunks: Sequence[Chunk],
     fields = make_chunk_fields()
     footer = {"schema": "inorder.chunks", "schema_version": str(SCHEMA_VERSION), "cfg_hash": cfg_hash}
     columns = {name: [getattr(chunk, name) for chunk in chunks] for name, _ in fields}
-    written = write_table(path, pa.table(columns, schema=make_schema(fields, footer)))
-    return {"chunks_format": format_, **written._asdict()}
+    write_table(file, pa.table(columns, schema=make_schema(fields, footer)))
 
 
 def make_chunk_fields() -> list[tuple[str, Any]]:
@@ -116,34 +106,11 @@ def make_chunk_fields() -> list[tuple[str, Any]]:
 
 
 def read_chunks(source: Input) -> list[Chunk]:
-    """Read all chunks of a document, in order: from a file or from the store."""
-    if is_stored(source):
-        return unpack_chunks(read_content(source))
-    path = Path(source)
-    if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
-        return list(_read_lines(path))
-    from inorder.documents.parquet import read_table
-
-    return [Chunk(**row) for row in read_table(path).to_pylist()]
+    """Read all chunks of a document from the store, in order."""
+    return unpack_chunks(read_content(source))
 
 
 def read_texts(source: Input) -> tuple[list[str], list[str]]:
     """Read only the ids and texts of the chunks."""
-    if is_stored(source):
-        rows = _UNPACK.decode(read_content(source)).chunks
-        return [format_chunk_id(row.id) for row in rows], [row.text for row in rows]
-    path = Path(source)
-    if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
-        chunks = list(_read_lines(path))
-        return [chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks]
-    from inorder.documents.parquet import read_table
-
-    table = read_table(path, "chunk_id", "text")
-    return table["chunk_id"].to_pylist(), table["text"].to_pylist()
-
-
-def _read_lines(path: Path) -> Iterator[Chunk]:
-    with path.open("rb") as file:
-        next(file, None)
-        for line in file:
-            yield _LINE.decode(line)
+    rows = _UNPACK.decode(read_content(source)).chunks
+    return [format_chunk_id(row.id) for row in rows], [row.text for row in rows]

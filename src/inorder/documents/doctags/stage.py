@@ -1,4 +1,4 @@
-"""The stage `doctags`: every document below the sources becomes a `.doctags` and a lossless `.docling.json` beside it.
+"""The stage `doctags`: every document below the sources becomes a document in the store, without loss.
 
 One document is one item. A file that is not a document is skipped with the reason, a damaged one fails with the reason,
 and all others are processed.
@@ -24,7 +24,6 @@ from inorder.documents.copies import CopyFinder, CopyLog, SizeFilter, find_made_
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, FileBatch, discover_batches
 from inorder.documents.inputs import BYTES_MAX, is_there
-from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.other_sources import OtherSources
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import READERS
@@ -60,7 +59,7 @@ from .storage import (
     SURVEY_NAME,
     document_outputs,
     make_part_read,
-    part_path,
+    name_part,
     read_survey,
 )
 from .worker import IMPORTS, predict_outcome, work
@@ -72,8 +71,6 @@ _MEMORY_BYTES = 4 * 2**30
 class DoctagsSettings(ConvertSettings, frozen=True, kw_only=True):
     """The settings of the step, and of where documents come from and go to."""
 
-    layout: LayoutChoice = "auto"
-    """Where documents are kept: in the store of the stage, or in two files each."""
     password_file: str = NO_PASSWORDS
     """A file with passwords for encrypted PDFs and office files, one per line; `none`: no passwords."""
     fetch_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 16
@@ -101,7 +98,7 @@ def make(settings: DoctagsSettings) -> Stage:
         name=NAME,
         plan=partial(plan, settings, copies=copies),
         worker=work,
-        finish=partial(_finish, settings.layout, copies),
+        finish=copies.write,
         imports=IMPORTS,
         remote=StageHooks(
             worker_setup=fetching.open,
@@ -123,25 +120,19 @@ def make(settings: DoctagsSettings) -> Stage:
 stage = Configurable(settings=DoctagsSettings, make=make)
 
 
-def _finish(layout: LayoutChoice, copies: CopyLog, data: Path) -> None:
-    remove_other_layout(NAME, layout, data)
-    copies.write(data)
-
-
 def plan(
     settings: DoctagsSettings, sources: Sequence[str | Path], data: Path, *, copies: CopyLog | None = None
 ) -> StagePlan:
     """The documents below the sources. Only the first bytes of each file are read here, and nothing of objects."""
     items = _DocumentItems(settings, sources, os.path.abspath(data), copies or CopyLog())
-    is_stored = items.layout == "store"
     count, derived = items.survey()
     return StagePlan(
         NAME,
         items,
         retires=items.is_gone,
         expected_items=count,
-        is_stored=is_stored,
-        derived_from=derived if is_stored else None,
+        is_stored=True,
+        derived_from=derived,
     )
 
 
@@ -150,7 +141,6 @@ class _DocumentItems:
 
     def __init__(self, settings: DoctagsSettings, sources: Sequence[str | Path], data: str, copies: CopyLog) -> None:
         self._settings = settings
-        self.layout = resolve_layout(settings.layout, data)
         self._roots = Roots(sources)
         self._data = data
         self._sizes = SizeFilter()
@@ -213,7 +203,7 @@ class _DocumentItems:
 
     def _bind_make_item(self, copies: CopyFinder | None = None) -> Callable[[DocumentFile], WorkItem]:
         hash_of = cache(partial(_hash_configuration, self._settings))
-        return partial(_make_item, settings=self._settings, layout=self.layout, hash_of=hash_of, copies=copies)
+        return partial(_make_item, settings=self._settings, hash_of=hash_of, copies=copies)
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
@@ -262,26 +252,25 @@ class _DocumentItems:
                 yield item
                 continue
             meta = {**item.meta, "task": "merge", "parts": names}
-            reads = [make_part_read(self._data, item.item_id, name, self.layout) for name in names]
+            reads = [make_part_read(self._data, item.item_id, name) for name in names]
             yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(names)), reads=reads)
 
     def _make_step(self, item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
         """A survey or a part of a long document."""
-        layout = item.meta["layout"]
         return WorkItem(
             item_id=f"{item.item_id}#{name}",
             inputs=item.inputs,
-            outputs={task: part_path(item.item_id, name, layout)},
+            outputs={task: name_part(item.item_id, name)},
             cfg_hash=hash_strings(item.cfg_hash, task, depends),
             cost_hint=cost,
             meta={**item.meta, "task": task, "split_pages": depends},
             batch_key="pdf",
-            reads=[make_part_read(self._data, item.item_id, SURVEY_NAME, layout)],
+            reads=[make_part_read(self._data, item.item_id, SURVEY_NAME)],
         )
 
     def _list_page_ranges(self, item: WorkItem) -> list[PageRange]:
         """The parts of a document, from its survey; none if it is short or cannot be read."""
-        survey = read_survey(self._data, item.item_id, self.layout)
+        survey = read_survey(self._data, item.item_id)
         return [] if survey is None else survey.list_ranges(self._settings)
 
 
@@ -289,11 +278,11 @@ def _list_awaited(item: WorkItem) -> list[str]:
     """The survey that decides whether a document still has this part."""
     if item.meta["task"] != "part":
         return []
-    return [part_path(item.item_id.rpartition("#")[0], SURVEY_NAME, item.meta["layout"])]
+    return [name_part(item.item_id.rpartition("#")[0], SURVEY_NAME)]
 
 
 def _list_removed(item: WorkItem) -> list[str]:
-    """The files that a file which is not a document loses."""
+    """The results that a file which is not a document loses."""
     is_skipped = isinstance(predict_outcome(item), Skip)
     return [os.fspath(path) for path in item.outputs.values() if is_skipped]
 
@@ -306,7 +295,6 @@ def _hash_configuration(settings: DoctagsSettings, kind: str) -> str:
 def _make_item(
     file: DocumentFile,
     settings: DoctagsSettings,
-    layout: Layout,
     hash_of: Callable[[str], str],
     copies: CopyFinder | None,
 ) -> WorkItem:
@@ -332,12 +320,11 @@ def _make_item(
     return WorkItem(
         item_id=file.item_id,
         inputs={} if problem or is_large else {"document": source or file.path},  # a large file is not even hashed
-        outputs=document_outputs(file.item_id, layout),
+        outputs=document_outputs(file.item_id),
         cfg_hash=hash_strings(hash_of(kind), original) if original else hash_of(kind),
         cost_hint=estimate_pages(kind, head, file.size),
         meta={
             "task": "document",
-            "layout": layout,
             "problem": problem,
             "kind": kind,
             "reader": settings.reader,

@@ -100,7 +100,7 @@ def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
 def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
     doc_id, _, range_name = item.item_id.rpartition("#")
-    surveyed = read_survey(os.fspath(context.data), doc_id, item.meta["layout"], item.reads)
+    surveyed = read_survey(os.fspath(context.data), doc_id, item.reads)
     if surveyed is None:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
     pages, resources = PageRange.parse(range_name), _get_resources(item, context)
@@ -119,7 +119,7 @@ def _report_page(context: StageContext, number: int, last: int) -> None:
 def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
     parts = []
     for name in item.meta["parts"]:
-        part = read_part(os.fspath(context.data), item.item_id, name, item.meta["layout"], item.reads)
+        part = read_part(os.fspath(context.data), item.item_id, name, item.reads)
         if part is None:
             first, last = PageRange.parse(name)
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
@@ -132,10 +132,5 @@ def _write_outputs(context: StageContext, converted: Converted) -> dict[str, Any
     """Write a document. Returns the columns of its row in the manifest."""
     for warning in converted.warnings:
         context.warn(warning)
-    if context.is_stored:
-        context.write_output("document", converted.content)
-        return converted.extras
-    record, doctags = converted.document.write_record(), converted.document.write_doctags()
-    context.write_output("record", record)
-    context.write_output("doctags", doctags)
-    return converted.extras | {"bytes_out": len(record) + len(doctags)}
+    context.write_output("document", converted.content)
+    return converted.extras

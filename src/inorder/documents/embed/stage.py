@@ -18,21 +18,15 @@ from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
     CHUNK,
     CHUNK_RESULTS,
-    VECTORS,
-    LayoutChoice,
     Result,
     StoredResults,
     bind_count_stored,
-    derive_from,
     estimate_count,
     get_vector_kind,
-    has_only_stored,
+    has_valid_ids,
     list_chunked,
     list_current_vectors,
     list_vector_hashes,
-    remove_other_layout,
-    resolve_layout,
-    vectors_path,
 )
 from inorder.errors import require
 from inorder.files.predicted import get_predicted_change, is_predicting
@@ -40,17 +34,15 @@ from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import (
     Barrier,
     Configurable,
+    Derivation,
     LastRun,
     MakeItems,
     PlanEdits,
-    PredictionRules,
     Stage,
     StageHooks,
     StagePlan,
     WorkItem,
 )
-from inorder.stage.data_layout import FINGERPRINT_SUFFIX
-from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
@@ -62,9 +54,8 @@ from .shared.opening import OpenProviders
 from .worker import IMPORTS, STORED, work
 
 NAME = "embed"
-TOTALS = f"{VECTORS}/{CORPUS}.json"
-READS = ("chunks", VECTORS, "store", "chunk", NAME)
-"""What the totals of the corpus are made of: folders of DATA, and how the names of stored results begin."""
+READS = ("store", "chunk", NAME)
+"""What the totals of the corpus are made of: a folder of DATA, and how the names of stored results begin."""
 SCHEMA_VERSION = 1
 _CORPUS_VERSION = "totals 2"
 """To be changed whenever the totals of the corpus change, or what identifies its vectors."""
@@ -83,8 +74,6 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Dense embedding provider; `none` for no dense vectors."""
     sparse: str = _NONE
     """Sparse embedding provider; `none` for no sparse vectors."""
-    layout: LayoutChoice = "auto"
-    """Where vectors are kept: in the store of the stage, or in a file per document and family."""
     server_in_flight: int = _LIMITS.in_flight
     """Concurrent requests to a server. Vectors do not depend on this, nor on what follows."""
     server_rate_per_s: float | None = _LIMITS.rate_per_s
@@ -123,7 +112,6 @@ def make(settings: EmbedSettings) -> Stage:
         plan=partial(plan, settings, cfg_hashes, on_embedded=opened.end_embedding),
         worker=work,
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
-        finish=partial(remove_other_layout, NAME, settings.layout),
         imports=IMPORTS,
         follow_imports=(STORED, *filter(None, map(find_module, providers.values()))),
         hooks=StageHooks(
@@ -134,7 +122,6 @@ def make(settings: EmbedSettings) -> Stage:
             before_group=embed_group if opened.shared else None,
         ),
         options=StageOptions(policy="gpu" if _needs_gpu(settings) else "cpu", timeout_s=_TIMEOUT_S),
-        prediction=PredictionRules(changes_with=("configuration",)),
     )
 
 
@@ -180,10 +167,10 @@ def plan(
         expected_items=items.estimate_count(),
         policy="gpu" if _needs_gpu(settings) else None,
         owns_device=False,
-        is_stored=items.is_stored,
+        is_stored=True,
         derived_from=(
-            derive_from(data, ("chunk",), items.hash_configuration(), items.find_edits)
-            if items.is_stored and settings.families
+            Derivation(stages=("chunk",), version=items.hash_configuration(), find_edits=items.find_edits)
+            if settings.families
             else None
         ),
     )
@@ -192,13 +179,11 @@ def plan(
 def _make_embed_items(
     settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path, on_embedded: Callable[[], None] | None = None
 ) -> "EmbedItems":
-    is_stored = resolve_layout(settings.layout, data) == "store"
-    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), on_embedded, is_stored=is_stored)
+    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), on_embedded)
 
 
-def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> MakeItems | None:
-    items = _make_embed_items(settings, cfg_hashes, data)
-    return items.follow if items.is_stored else None
+def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> MakeItems:
+    return _make_embed_items(settings, cfg_hashes, data).follow
 
 
 class EmbedItems:
@@ -210,10 +195,7 @@ class EmbedItems:
         cfg_hashes: dict[str, str],
         data: str,
         on_embedded: Callable[[], None] | None,
-        *,
-        is_stored: bool,
     ) -> None:
-        self.is_stored = is_stored
         self._on_embedded = on_embedded
         self._families = families
         self._cfg_hashes = cfg_hashes
@@ -233,7 +215,7 @@ class EmbedItems:
         identity = self._identify_corpus() if state is None else state.identity
         return WorkItem(
             item_id=CORPUS,
-            outputs={"totals": f"{NAME}/{CORPUS}" if self.is_stored else TOTALS},
+            outputs={"totals": f"{NAME}/{CORPUS}"},
             cfg_hash=self._hash_corpus(identity),
             meta={
                 "family": CORPUS,
@@ -269,7 +251,7 @@ class EmbedItems:
 
     def _describe_change(self, doc_ids: Set[str]) -> CorpusChange | None:
         """The totals of all documents but these, which may get other vectors; None: they are not known."""
-        if is_predicting() or not has_only_stored(self._data):
+        if is_predicting() or not has_valid_ids(self._data):
             return None
         last = read_state(self._data, self._hash_corpus)
         return None if last is None else CorpusChange(self._data, self._cfg_hashes, sorted(doc_ids), last)
@@ -285,7 +267,7 @@ class EmbedItems:
             WorkItem(
                 item_id=f"{family}/{doc_id}",
                 inputs={"chunks": chunks.source},
-                outputs={"vectors": f"{NAME}/{family}/{doc_id}" if self.is_stored else vectors_path(family, doc_id)},
+                outputs={"vectors": f"{NAME}/{family}/{doc_id}"},
                 cfg_hash=cfg_hash,
                 cost_hint=cost,
                 meta={"family": family, "spec": self._families[family]},
@@ -304,7 +286,7 @@ class EmbedItems:
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, *families)
 
     def _identify_corpus(self) -> str:
-        """What identifies all vectors of the enabled families, taken from their fingerprints."""
+        """What identifies all vectors of the enabled families, taken from their rows."""
         total = IdentitySum()
         for block in self._list_identities():
             total.add(block)
@@ -319,7 +301,7 @@ class EmbedItems:
         """The item id of all vectors of the enabled families, each with what changes whenever they change, in
         blocks."""
         families = tuple(self._cfg_hashes)
-        if self.is_stored and not is_predicting() and has_only_stored(self._data):
+        if not is_predicting() and has_valid_ids(self._data):
             yield from list_vector_hashes(self._data, families)
             return
         tables = list_current_vectors(self._data, families)
@@ -329,13 +311,5 @@ class EmbedItems:
 
 def _identify(table: Result) -> str:
     """What changes whenever the vectors of a document change."""
-    path = os.fspath(table.source)
-    if (change := get_predicted_change(path)) is not None:
-        return str(change)
-    if table.stored is not None:
-        return table.stored.sha256
-    try:
-        fingerprint = decode_fingerprint(Path(f"{path}{FINGERPRINT_SUFFIX}").read_bytes())
-    except OSError:
-        fingerprint = None
-    return "" if fingerprint is None else str(fingerprint.outputs["vectors"].crc32)
+    change = get_predicted_change(os.fspath(table.source))
+    return table.source.sha256 if change is None else str(change)

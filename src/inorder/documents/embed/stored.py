@@ -1,7 +1,4 @@
-"""Vectors in the store: how the vectors of one document in one family are encoded, and decoded from store or file.
-
-PyArrow is imported for files only: it takes longer to load than many a run.
-"""
+"""How the vectors of one document in one family are encoded in the store."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -12,7 +9,7 @@ import numpy as np
 
 from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content, read_many
+from inorder.stage.store.reading import read_content, read_many
 
 from .providers.base import Matrix, SparseVector
 
@@ -74,22 +71,12 @@ def pack_sparse(ids: Sequence[str], vectors: Sequence[SparseVector], provider: s
 
 def load_dense(source: Input) -> DenseVectors:
     """The dense vectors of a document."""
-    if is_stored(source):
-        return unpack_dense(read_content(source))
-    from inorder.documents.parquet import read_footer
-
-    from .storage import read_dense
-
-    footer = read_footer(str(source))
-    return DenseVectors(*read_dense(str(source)), footer.get("provider", ""), footer.get("spec", ""))
+    return unpack_dense(read_content(source))
 
 
 def load_dense_tables(sources: Sequence[Input]) -> Iterator[DenseVectors]:
-    """The dense vectors of documents. Those of the store are read at once: they should not be too many."""
-    if all(is_stored(source) for source in sources):
-        yield from map(unpack_dense, read_many(sources))
-    else:
-        yield from map(load_dense, sources)
+    """The dense vectors of documents. They are read at once: they should not be too many."""
+    return map(unpack_dense, read_many(sources))
 
 
 def unpack_dense(content: bytes) -> DenseVectors:
@@ -115,12 +102,6 @@ def unpack_sparse_origin(content: bytes) -> tuple[str, int]:
 
 def load_sparse_sizes(source: Input) -> SparseSizes:
     """How large the sparse vectors of a document are."""
-    if not is_stored(source):
-        from inorder.documents.parquet import read_footer
-
-        from .storage import read_sparse
-
-        return SparseSizes(*read_sparse(str(source)), read_footer(str(source)).get("provider", ""))
     content = read_content(source)
     _, vectors = unpack_sparse(content)
     norms = [float(np.linalg.norm(weights.astype(np.float64))) for _, weights in vectors]

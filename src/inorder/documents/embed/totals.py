@@ -4,17 +4,13 @@ They are counts, so documents can be added and removed again: the totals are tho
 was done.
 """
 
-import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from inorder.documents.layout import Result
 from inorder.documents.quantiles import find_quantile
-from inorder.stage.data_layout import FINGERPRINT_SUFFIX
-from inorder.stage.fingerprints import decode_fingerprint
 
 _DIGITS = 4
 """Digits of norms and averages. The last digits of a model's vectors may depend on the other texts of a batch."""
@@ -102,8 +98,8 @@ def measure_table(family: str, table: Result) -> FamilyTotals:
 
 
 def _measure_dense(table: Result) -> FamilyTotals:
-    """From the fingerprint or the row of the vectors, or from the vectors if it does not say enough."""
-    facts = _read_extras(table) if table.stored is None else table.stored.extras
+    """From the row of the vectors, or from the vectors if it does not say enough."""
+    facts: Mapping[str, Any] = {} if table.stored is None else table.stored.extras
     norms = facts.get("norms", {})
     if not facts.keys() >= _DENSE_FACTS or (norms and norms["min"] != norms["max"]):
         from .providers.base import measure_rows
@@ -140,11 +136,3 @@ def _count(values: Iterable[int]) -> dict[int, int]:
     for value in values:
         found[value] = found.get(value, 0) + 1
     return found
-
-
-def _read_extras(table: Result) -> dict[str, Any]:
-    path = f"{os.fspath(table.source)}{FINGERPRINT_SUFFIX}"
-    if not os.path.exists(path):
-        return {}
-    fingerprint = decode_fingerprint(Path(path).read_bytes())
-    return {} if fingerprint is None else fingerprint.extras

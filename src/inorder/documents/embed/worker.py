@@ -22,7 +22,8 @@ OPENER = "opener"
 """The resource that opens the provider of a family with its first document."""
 OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
-_FORMAT = "parquet"
+_FORMAT = {"vector_format": "store", "row_group_count": None, "parquet_bytes": None}
+"""What a manifest row says of where the vectors are."""
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
@@ -54,15 +55,8 @@ def _write_dense(item: WorkItem, context: StageContext, embedded: "EmbeddedDocum
     provider, ids, vectors = _get_provider(context, "dense"), embedded.ids, embedded.vectors
     norms = measure("dense", vectors)
     _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
-    spec = item.meta["spec"]
-    if context.is_stored:
-        written = _store(context, pack_dense(ids, vectors, provider.name, spec))
-    else:
-        from .storage import write_dense
-
-        path = context.output("vectors")
-        written = write_dense(path, ids, vectors, provider.name, spec, item.cfg_hash)._asdict()
-    return {**summarize("dense", vectors, provider, norms), "vector_format": _name_format(context), **written}
+    context.write_output("vectors", pack_dense(ids, vectors, provider.name, item.meta["spec"]))
+    return {**summarize("dense", vectors, provider, norms), **_FORMAT}
 
 
 def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocument") -> dict[str, Any]:
@@ -71,24 +65,8 @@ def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocu
     provider, ids, vectors = _get_provider(context, "sparse"), embedded.ids, embedded.vectors
     norms = measure("sparse", vectors)
     _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
-    if context.is_stored:
-        written = _store(context, pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
-    else:
-        from .storage import write_sparse
-
-        path, vocabulary = context.output("vectors"), provider.vocabulary_size
-        written = write_sparse(path, ids, vectors, provider.name, vocabulary, item.cfg_hash)._asdict()
-    return {**summarize("sparse", vectors, provider, norms), "vector_format": _name_format(context), **written}
-
-
-def _store(context: StageContext, content: bytes) -> dict[str, Any]:
-    """Write vectors to the store. Returns what the manifest says of their file: there is none."""
-    context.write_output("vectors", content)
-    return {"row_group_count": None, "parquet_bytes": None}
-
-
-def _name_format(context: StageContext) -> str:
-    return "store" if context.is_stored else _FORMAT
+    context.write_output("vectors", pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
+    return {**summarize("sparse", vectors, provider, norms), **_FORMAT}
 
 
 def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[float], provider_ms: float) -> None:

@@ -13,9 +13,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from inorder.index.rows import FileRows, decode_rows
-from inorder.index.schema import META_TABLE, VERSION, has_table, read_meta, write_meta
+from inorder.index.schema import META_TABLE, has_table, read_meta, write_meta
 from inorder.runtime.identity import new_run_id
 from inorder.sinks.base import Entry
+from inorder.stage.store.format import INDEX_FORMAT
 
 SCHEMA = (
     META_TABLE
@@ -31,7 +32,7 @@ def create_changes(path: str, index: str) -> None:
     with contextlib.closing(sqlite3.connect(index)) as published:
         base = read_meta(published, "content_hash")
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={VERSION};")
+        connection.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={INDEX_FORMAT};")
         write_meta(connection, _BASE, base)
         write_meta(connection, _ID, new_run_id())
         connection.commit()

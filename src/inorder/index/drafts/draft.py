@@ -18,14 +18,14 @@ from inorder.errors import IntegrityError
 from inorder.host.os_errors import translate_os_errors
 from inorder.index.connection import translate_index_errors
 from inorder.index.rows import decode_rows
-from inorder.index.schema import TABLES, VERSION, has_table, read_meta, write_meta
+from inorder.index.schema import TABLES, has_table, read_meta, write_meta
 from inorder.index.writer import RowWriter
 from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, advance_skipped, check_run, check_skipped
 from inorder.sinks.sqlite import SqliteSink
+from inorder.stage.store.format import INDEX_FORMAT
 
 from .changes import SCHEMA as CHANGES_SCHEMA
 from .changes import are_changes, create_changes, fits, store_changes
-from .conversion import convert_index, is_outdated, must_be_copied, read_version
 from .publishing import draft_path, publish, published_path, remove_draft
 
 NAME = "index"
@@ -107,7 +107,7 @@ class IndexSink:
             return True
         return (
             os.path.exists(self._path)
-            and read_version(self._path) == VERSION
+            and self._has_schema()
             and self._fits_published()
             and self._open().holds(position, since)
         )
@@ -135,9 +135,6 @@ class IndexSink:
         with translate_os_errors(f"cannot create {self._path}"):
             if not os.path.exists(published):
                 _create_index(self._path)
-            elif must_be_copied(published):
-                convert_index(published, self._path)
-                _remove_mark(self._path)
             else:
                 create_changes(self._path, published)
         self._open().skip_to(self.position())
@@ -147,7 +144,7 @@ class IndexSink:
             with contextlib.closing(sqlite3.connect(self._path)) as connection:
                 has_changes = are_changes(connection)
             schema, write = (CHANGES_SCHEMA, store_changes) if has_changes else (TABLES, self._write_rows)
-            self._inner = SqliteSink(self._path, schema, write, version=VERSION, name=self.name)
+            self._inner = SqliteSink(self._path, schema, write, version=INDEX_FORMAT, name=self.name)
         return self._inner
 
     def _write_rows(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
@@ -162,11 +159,17 @@ class IndexSink:
                 self._writer.replace_file(connection, decode_rows(delivery))
 
     def _is_complete(self) -> bool:
-        """Whether there is a draft of this version that has every change of its run."""
-        if not os.path.exists(self._path) or is_outdated(self._path):
+        """Whether there is a draft that has every change of its run."""
+        if not os.path.exists(self._path):
             return False
         with translate_index_errors(self._path), contextlib.closing(sqlite3.connect(self._path)) as connection:
             return has_table(connection, "meta") and bool(read_meta(connection, _COMPLETE))
+
+    def _has_schema(self) -> bool:
+        """Whether the draft has its tables: a power loss may leave one that is empty."""
+        with translate_index_errors(self._path), contextlib.closing(sqlite3.connect(self._path)) as draft:
+            [version] = draft.execute("PRAGMA user_version").fetchone()
+        return bool(version == INDEX_FORMAT)
 
     def _fits_published(self) -> bool:
         """Whether the draft is an index itself, or has changes to the published one."""

@@ -15,13 +15,13 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.index.connection import open_index, translate_index_errors
 from inorder.index.locations import are_roots_current, store_roots
 from inorder.index.rows import DOCUMENT
-from inorder.index.schema import INDEXES, VERSION, write_meta
+from inorder.index.schema import INDEXES, write_meta
 from inorder.index.vectors.files import remove_other_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.index.writer import RowWriter, content_hash
+from inorder.stage.store.format import INDEX_FORMAT
 
 from .changes import are_changes, fits, is_applied, mark_applied, read_changes
-from .conversion import convert_in_place, convert_index, is_outdated, must_be_copied
 
 _SINK = "index"
 _FREE_SHARE = 2
@@ -61,16 +61,12 @@ def publish(data: str) -> None:
         translate_os_errors(f"cannot write {published}"),
         translate_index_errors(published, "it cannot be published"),
     ):
-        if os.path.exists(path) and not is_outdated(path):
+        if os.path.exists(path):
             _publish_draft(data)
         elif not os.path.exists(published):
             return
         elif not _is_published_current(data):
-            if must_be_copied(published):
-                convert_index(published, path)
-                _replace_published(data)
-            else:
-                _update_published(data, None)
+            _update_published(data, None)
     open_index.cache_clear()  # an open connection may still read the database that was replaced
     _remove_leftovers(data)
 
@@ -97,7 +93,6 @@ def _update_published(data: str, draft: sqlite3.Connection | None) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("BEGIN IMMEDIATE")
-        convert_in_place(connection)
         writer = RowWriter(connection)
         first = writer.next_chunk
         if draft is not None and not is_applied(draft, connection):
@@ -170,7 +165,7 @@ def _describe_index(connection: sqlite3.Connection, data: str, first: int) -> No
     store_roots(connection, data)
     write_meta(connection, "content_hash", content_hash(connection))
     write_meta(connection, "languages", " ".join(_list_languages(connection)))
-    write_meta(connection, "schema", str(VERSION))
+    write_meta(connection, "schema", str(INDEX_FORMAT))
 
 
 def _list_languages(connection: sqlite3.Connection) -> list[str]:
@@ -187,9 +182,7 @@ def _release_free_pages(connection: sqlite3.Connection) -> None:
 
 
 def _is_published_current(data: str) -> bool:
-    """Whether the database is of this version, no source was moved since then, and its vectors are there."""
-    if is_outdated(published_path(data)):
-        return False
+    """Whether no source was moved since the database was published, and its vectors are there."""
     connection = open_index(published_path(data))
     are_there = not any(file.find_problem() for file in list_matrix_files(connection, data))
     return are_there and are_roots_current(connection, data)

@@ -23,7 +23,7 @@ from inorder.index.lexical.analysis import analyze
 from inorder.index.lexical.scoring import LexicalIndex
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
-from inorder.index.schema import has_table, read_meta
+from inorder.index.schema import read_meta
 from inorder.index.vectors.matrix import VectorMatrix, compare_rows
 from inorder.stage.store.texts import TextReader
 
@@ -56,10 +56,6 @@ class Searcher:
     """Answers queries from one index."""
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
-        if not has_table(connection, "term_blocks"):
-            raise OperatorError(
-                "the index was written by an older version of inorder: run `inorder index` to convert it"
-            )
         self._connection = connection
         self._matrix = VectorMatrix(connection, data)
         self._providers: dict[str, Any] = {}

@@ -1,16 +1,12 @@
 """The table of the files with vectors, and what describes them as a whole."""
 
 import sqlite3
-from typing import Any
 
 from inorder.index.lexical.schema import DamagedIndexError
-from inorder.index.schema import has_table, read_meta, write_meta
+from inorder.index.schema import read_meta, write_meta
 
 from .files import MatrixFile
-from .schema import SCHEMA
 
-_FIRST_FILE = "vectors_file"
-"""Name in `meta` of the only file of an index of version 5 or older."""
 _LEFT_OUT = "vectors_left_out"
 
 
@@ -18,35 +14,10 @@ def list_matrix_files(connection: sqlite3.Connection, data: str) -> list[MatrixF
     """The files of an index, from the first one to the latest. Raises DamagedIndexError if the tables do not have all
     vectors."""
     count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
-    if has_table(connection, "vector_files"):
-        found = connection.execute("SELECT id, name, count, dead, changes FROM vector_files ORDER BY id").fetchall()
-    else:
-        found = _list_first_file(connection, count)
+    found = connection.execute("SELECT id, name, count, dead, changes FROM vector_files ORDER BY id").fetchall()
     if sum(rows - dead for _, _, rows, dead, _ in found) != count:
         raise DamagedIndexError(f"the table `vector_files` does not have the files of {count} vectors")
     return [MatrixFile(id_, f"{data}/{name}", (rows, width), *others) for id_, name, rows, *others in found]
-
-
-def _list_first_file(connection: sqlite3.Connection, count: int) -> list[Any]:
-    """The file of an index of version 5 or older."""
-    name = read_meta(connection, _FIRST_FILE)
-    if not name or not has_table(connection, "vectors"):
-        return []
-    return [(id_, name, count, 0, 1) for (id_,) in connection.execute("SELECT rowid FROM vectors LIMIT 1")]
-
-
-def convert_tables(connection: sqlite3.Connection) -> None:
-    """Name the file of an index of version 5 in a table. It is not known whether it has all vectors, so the next update
-    writes them again, from it."""
-    found = _list_first_file(connection, int(read_meta(connection, "vectors_count") or 0))
-    connection.execute("ALTER TABLE vectors RENAME TO vectors_5")
-    for statement in SCHEMA.split(";"):
-        connection.execute(statement)
-    for id_, *row in found:
-        connection.execute("INSERT INTO vectors SELECT ?, chunks FROM vectors_5 WHERE rowid = ?", (id_, id_))
-        connection.execute("INSERT INTO vector_files VALUES (?, ?, ?, ?, ?)", (id_, *row))
-    connection.execute("DROP TABLE vectors_5")
-    connection.execute("DELETE FROM meta WHERE name = ?", (_FIRST_FILE,))
 
 
 def remove_files(connection: sqlite3.Connection) -> None:

@@ -18,11 +18,11 @@ from inorder.sinks.base import Position
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
+from .format import STORE_FORMAT, require_current
 from .lookup import BlockLookup, IdRange, count_in_ranges
-from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash
+from .rows import SELECT, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash
 
 FOLDER = "store"
-VERSION = 2
 REMEDY = "remove the file and run the stage again"
 """What to do about a damaged store."""
 _READERS_MAX = 16
@@ -48,7 +48,6 @@ class StoreReader:
         self.path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._select = SELECT
         self._dictionaries: dict[int, Dictionary] = {}
 
     def get(self, item_id: str) -> StoredItem | None:
@@ -138,7 +137,7 @@ class StoreReader:
         """The ids of all items from `first` to `last`, which are valid Unicode, in order, and the hash of each."""
         query = "SELECT item_id, sha256 FROM items WHERE item_id BETWEEN ? AND ? ORDER BY item_id"
         rows = self._fetch_all(query, first, last)
-        return [(item_id, sha256.hex() if type(sha256) is bytes else sha256) for item_id, sha256 in rows]
+        return [(item_id, sha256.hex()) for item_id, sha256 in rows]
 
     def iterate_ids(self) -> Iterator[list[str]]:
         """Yield the ids of all items in order, in blocks, without those that are not valid Unicode."""
@@ -202,8 +201,7 @@ class StoreReader:
 
     def _fetch_items(self, condition: str, *values: str | bytes, content: str = "NULL") -> list[Any]:
         with self._lock, translate_store_errors(self.path, "it cannot be read"):
-            connection = self._connect()
-            return connection.execute(f"{self._select.format(content=content)} {condition}", values).fetchall()
+            return self._connect().execute(f"{SELECT.format(content=content)} {condition}", values).fetchall()
 
     def find_content_dictionary(self) -> Dictionary | None:
         """The dictionary that contents are compressed with; None: the store has none, or not yet."""
@@ -227,8 +225,6 @@ class StoreReader:
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = open_database(self.path)
-            [version] = self._connection.execute("PRAGMA user_version").fetchone()
-            self._select = SELECT if version == VERSION else SELECT_VERSION_1
             self._dictionaries = {}
         return self._connection
 
@@ -292,15 +288,16 @@ class StoreLookup:
 
 
 def open_database(path: str) -> sqlite3.Connection:
-    """Open a store for reading. Raises OperatorError if a newer version has written it."""
+    """Open a store for reading. Raises OperatorError if another version has written it."""
     address = f"file:{quote(os.fsencode(path))}?mode=ro"
     connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30.0)
     try:
         [version] = connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
+        if version > STORE_FORMAT:
             raise OperatorError(
-                f"{path} has schema version {version}, written by a newer program; this one knows {VERSION}"
+                f"{path} has schema version {version}, written by a newer program; this one knows {STORE_FORMAT}"
             )
+        require_current(path, version, STORE_FORMAT)
     except BaseException:
         connection.close()
         raise

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from inorder.errors import InorderError
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
 
-from .database import VERSION, close_readers, open_database, store_path
+from .database import close_readers, open_database, store_path
 from .sink import NAME, StoreSink, does_hold, is_removed, make_origin
 
 _LOG_ENDINGS = ("-wal", "-journal")
@@ -118,13 +118,12 @@ def _mark_written(position: Position) -> Position:
 
 
 def _read_position(path: str) -> Position | None:
-    """The position of a store that need not be opened for writing; None: it is new, of an older version or damaged, was
-    not closed, or keeps the ids of removed items for its last run."""
+    """The position of a store that need not be opened for writing; None: it is new or damaged, was not closed, or keeps
+    the ids of removed items for its last run."""
     if not os.path.exists(path) or any(os.path.exists(f"{path}{ending}") for ending in _LOG_ENDINGS):
         return None
     with suppress(sqlite3.Error, InorderError), closing(open_database(path)) as connection:
-        [version] = connection.execute("PRAGMA user_version").fetchone()
-        if version == VERSION and connection.execute("SELECT 1 FROM removed LIMIT 1").fetchone() is None:
+        if connection.execute("SELECT 1 FROM removed LIMIT 1").fetchone() is None:
             query = 'SELECT "end", "offset", checksum FROM inorder_position WHERE sink = ?'
             row = connection.execute(query, (NAME,)).fetchone()
             return None if row is None else Position(*row)

@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from .rows import StoredItem
 
 
-def is_stored(source: Input) -> bool:
-    """Whether an input has the format of a store."""
-    return isinstance(source, StoredInput)
-
-
 def read_content(source: Input) -> bytes:
     """Return the content of an input. Raises StageError if one that is not a file has changed since the plan was read,
     or cannot be read."""

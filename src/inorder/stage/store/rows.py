@@ -43,9 +43,6 @@ SELECT = """
 SELECT item_id, folder, cfg_hash, input_base, input_sha256, input_path, extras, size, sha256, codec, {content}
 FROM items CROSS JOIN origins ON origins.number = items.origin
 """
-SELECT_VERSION_1 = """
-SELECT item_id, folder, cfg_hash, '', input_sha256, input_path, extras, size, sha256, codec, {content} FROM items
-"""
 _INSERT = """
 INSERT OR REPLACE INTO items
 (rowid, item_id, origin, input_sha256, input_path, extras, size, sha256, codec, content)

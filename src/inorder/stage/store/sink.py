@@ -23,8 +23,8 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
 from inorder.sinks.sqlite import SqliteSink
 
-from .database import VERSION, close_readers, store_path, translate_store_errors
-from .migration import migrate
+from .database import close_readers, store_path, translate_store_errors
+from .format import STORE_FORMAT, require_current
 from .rows import SCHEMA, ItemWriter
 
 NAME = "store"
@@ -44,7 +44,7 @@ class StoreSink(SqliteSink):
                 filesystem.sync_directory(data)
         self._removes_failed = removes_failed
         self._rows: ItemWriter | None = None
-        super().__init__(path, SCHEMA, self._write_results, clear=_CLEAR, version=VERSION, name=NAME)
+        super().__init__(path, SCHEMA, self._write_results, clear=_CLEAR, version=STORE_FORMAT, name=NAME)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
         """Write the rows of the successes and the position, in one transaction."""
@@ -106,9 +106,7 @@ class StoreSink(SqliteSink):
 
     def _prepare(self) -> None:
         [version] = self._connection.execute("PRAGMA user_version").fetchone()
-        if version == 1:
-            with self._transaction("it cannot be converted to the present schema"):
-                migrate(self._connection)
+        require_current(self._path, version, STORE_FORMAT)
         super()._prepare()
 
     def _add(self, entries: Sequence[Entry], position: Position) -> None:

@@ -47,7 +47,8 @@ _Format = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(FORMATS),
-        help="Sharded Parquet or JSON lines, or one set of files per document. Default: parquet.",
+        help="Sharded Parquet or JSON lines, or one set of files per document (.doctags, .docling.json, .parquet). "
+        "Default: parquet.",
         autocompletion=lambda: list(FORMATS),
         show_default=False,
         rich_help_panel=Section.OUTPUT,
