@@ -39,12 +39,13 @@ from inorder.index.drafts.publishing import published_path
 from inorder.index.lexical.inversion import merge_segments
 from inorder.index.lexical.languages import detect_language
 from inorder.index.rows import DOCUMENT, ChunkRow, FileRows, count_terms
-from inorder.index.schema import INDEXES, TABLES, VERSION, write_meta
+from inorder.index.schema import INDEXES, TABLES, write_meta
 from inorder.index.search import search
 from inorder.index.vectors.files import PREFIX, MatrixWriter
 from inorder.index.vectors.row_chunks import RowList
 from inorder.index.vectors.table import describe_vectors
 from inorder.index.writer import RowWriter, content_hash
+from inorder.stage.store.format import INDEX_FORMAT
 
 COMMIT_NOTES = 500
 TOKENS_MIN, TOKENS_MAX = 256, 512
@@ -131,8 +132,8 @@ def publish(connection: sqlite3.Connection, data: str, vectors: MatrixWriter, ch
     write_meta(connection, "content_hash", content_hash(connection))
     languages = connection.execute("SELECT DISTINCT language FROM files WHERE language != '' ORDER BY language")
     write_meta(connection, "languages", " ".join(language for (language,) in languages))
-    write_meta(connection, "schema", str(VERSION))
-    connection.execute(f"PRAGMA user_version={VERSION}")
+    write_meta(connection, "schema", str(INDEX_FORMAT))
+    connection.execute(f"PRAGMA user_version={INDEX_FORMAT}")
 
 
 def measure(count: int, rounds: int, folder: Path) -> dict[str, list[float]]:

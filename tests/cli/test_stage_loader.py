@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.command_line import CommandLine
+from tests.support.python_path import prepend_path
 
 pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
 
@@ -115,4 +116,4 @@ def test_a_module_elsewhere_is_found_where_python_looks(cli: CommandLine) -> Non
     away.mkdir()
     (cli.folder / "jobs.py").rename(away / "jobs.py")
     assert cli.stage("count").code == 2
-    assert cli.run("stage", "jobs:count", "sources", PYTHONPATH=str(away)).code == 0
+    assert cli.run("stage", "jobs:count", "sources", PYTHONPATH=prepend_path(away)).code == 0

@@ -79,6 +79,7 @@ def process(runs: StageRuns, dense: str = "hash:8") -> None:
     runs.doctags()
     runs.chunk()
     runs.embed(dense=dense)
+    runs.index()
 
 
 def export(runs: StageRuns, to: str = "out", what: str = "all") -> dict[str, Any]:

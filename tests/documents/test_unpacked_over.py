@@ -13,6 +13,7 @@ import pytest
 from inorder.stage import file_stat
 from tests.documents.workspace import PROSE, Workspace
 from tests.support.in_process import run_in_process
+from tests.support.python_path import prepend_path
 
 pytestmark = [pytest.mark.process, pytest.mark.req("RUN-17")]
 
@@ -72,7 +73,7 @@ def test_the_results_are_those_of_the_second_archive(
     if age_s:
         monkeypatch.setattr(file_stat, "time_ns", lambda: time.time_ns() + age_s * 10**9)
         (tmp_path / "sitecustomize.py").write_text(LATER)
-        environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+        environment = {"PYTHONPATH": prepend_path(tmp_path)}
     unpack(workspace, "1.0.1")
     before = signatures(workspace)
     workspace.run(**environment)

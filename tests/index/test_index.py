@@ -22,6 +22,7 @@ from inorder.index.step import derive_chunk_id
 from inorder.index.verify import find_problems
 from tests.index.project import Project
 from tests.support.command_line import GUARD_S
+from tests.support.python_path import prepend_path
 
 pytestmark = pytest.mark.process
 
@@ -204,7 +205,7 @@ def test_a_grammar_that_kills_its_worker_costs_its_file_the_grammar_and_nothing_
         "            os._exit(9)\n"
         "sys.meta_path.insert(0, Finder())\n"
     )
-    project.index("--workers", "1", PYTHONPATH=str(project.folder))
+    project.index("--workers", "1", PYTHONPATH=prepend_path(project.folder))
     row = project.rows()["src/tide.go"]
     assert row["status"] == "success"
     assert row["warnings"] == ["its grammar crashed or took too long: cut by lines"]

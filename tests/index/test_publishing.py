@@ -24,6 +24,7 @@ from tests.index.project import Project
 from tests.index.published import list_names, read_whole_index
 from tests.index.test_draft import begun, built, success
 from tests.support.command_line import GUARD_S
+from tests.support.python_path import prepend_path
 from tests.support.sqlite_calls import SqliteCalls
 from tests.support.system_calls import SystemCalls
 
@@ -289,7 +290,7 @@ def test_killed_at_the_rename_the_command_repeats_nothing(project: Project, mome
         "os.replace = killing\n"
     )
     command = [sys.executable, "-m", "inorder", "index", "src", "--data", str(project.data), "--quiet"]
-    environment = {**os.environ, "PYTHONPATH": str(project.folder)}
+    environment = {**os.environ, "PYTHONPATH": prepend_path(project.folder)}
     killed = subprocess.run(command, cwd=project.folder, env=environment, check=False, timeout=GUARD_S)
     assert killed.returncode == -9
     assert (project.data / "index.sqlite").exists() == (moment == "after")

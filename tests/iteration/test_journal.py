@@ -16,6 +16,7 @@ from inorder import BusyError, InfrastructureError, IntegrityError, ItemError, O
 from inorder.host.filesystem import SystemFile
 from inorder.journal.scan import ScanVerdict, scan
 from tests.iteration import resumable
+from tests.support.python_path import prepend_path
 
 ROOT = Path(__file__).parents[2]
 SETTINGS: dict[str, Any] = {"policy": "inline"}
@@ -214,7 +215,7 @@ def test_a_disk_that_fails_stops_the_iteration_and_the_next_one_goes_on(
 
 
 def run_until(tmp_path: Path, count: int, policy: str, fsync: str, die_at: int) -> int:
-    environment = {**os.environ, "CALLS": str(tmp_path / "calls"), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "CALLS": str(tmp_path / "calls"), "PYTHONPATH": prepend_path(ROOT)}
     arguments = [
         sys.executable,
         "-m",

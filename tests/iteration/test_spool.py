@@ -15,6 +15,7 @@ import inorder
 from inorder.runtime.result_log import ResultLog
 from tests.support.command_line import GUARD_S
 from tests.support.gates import Gate
+from tests.support.python_path import prepend_path
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.req("JRN-8")
@@ -63,7 +64,7 @@ def test_after_a_kill_behind_a_slow_item_only_that_item_is_computed_again(tmp_pa
     program = [sys.executable, "-m", "tests.iteration.spooled", str(tmp_path), "100", policy]
 
     def live(**more: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "CALLS": str(calls), "PYTHONPATH": str(ROOT), **more}
+        environment = {**os.environ, "CALLS": str(calls), "PYTHONPATH": prepend_path(ROOT), **more}
         return subprocess.run(
             program, env=environment, cwd=ROOT, timeout=GUARD_S, capture_output=True, text=True, check=False
         )

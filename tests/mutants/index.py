@@ -124,8 +124,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "calls of the last line of a file are lost",
         "code/calls.py",
-        "FileCalls(*encode_calls(calls, ",
-        "FileCalls(*encode_calls([each for each in calls if source.line_of(each[0]) < source.line_count], ",
+        "_locate_calls(calls, scopes, source)), len",
+        "_locate_calls([each for each in calls if source.line_of(each[0]) < source.line_count], scopes, source)), len",
         f"{_RULES}test_calls_within_a_definition_include_those_of_its_last_line",
     ),
     Mutant(
@@ -321,7 +321,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a small change merges everything",
         "index/lexical/inversion.py",
-        "dead * _DEAD_SHARE >= sum(sizes) > 0",
+        "count * _DEAD_SHARE >= sum(sizes) > 0",
         "found",
         f"{_POSTINGS}::test_a_small_change_leaves_the_large_segment_alone",
     ),

@@ -138,8 +138,8 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the writer goes on with what was rolled back",
         "library/sink.py",
-        "        except BaseException:\n            self._writer = None\n            raise\n",
-        "        except BaseException:\n            raise\n",
+        "            self._writer = None\n            self._is_broken",
+        "            self._is_broken",
         f"{_POWER}test_a_transaction_that_fails_leaves_the_writer_as_it_was",
     ),
     Mutant(

@@ -18,6 +18,7 @@ from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
 from tests.support.command_line import CommandLine
 from tests.support.misbehaviour import serve
+from tests.support.python_path import prepend_path
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ def test_ray_that_is_not_installed(cli: CommandLine) -> None:
     """Two modules on the path hide the installed ones."""
     (cli.folder / "ray.py").write_text("raise ImportError('no ray here')\n")
     (cli.folder / "cloudpickle.py").write_text("raise ImportError('nor this')\n")
-    said = error_line(cli, code=2, PYTHONPATH=str(cli.folder))
+    said = error_line(cli, code=2, PYTHONPATH=prepend_path(cli.folder))
     assert said == "inorder: Ray is not installed; install it with: pip install 'inorder[ray]'"
 
 

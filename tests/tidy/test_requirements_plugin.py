@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.python_path import prepend_path
+
 pytestmark = pytest.mark.process
 
 REPOSITORY = Path(__file__).parents[2]
@@ -36,7 +38,7 @@ class Project:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setenv("PYTHONPATH", prepend_path(REPOSITORY))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     return Project(pytester)
 

@@ -30,6 +30,7 @@ from inorder.stage.monitor.progress import (
 from tests.stage.jobs import Place
 from tests.stage.workers import obey
 from tests.support.gates import GUARD_S
+from tests.support.python_path import prepend_path
 
 LINE = re.compile(
     r"\[shout\] (\d+)/(\d+|\?) \| succ (\d+) \| skip (\d+) \| fail (\d+) "
@@ -216,7 +217,12 @@ print("done")
 @pytest.mark.req("RUN-9")
 def test_on_a_terminal_a_bar_moves_and_stays_at_its_end(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {
+        **os.environ,
+        "TERM": "xterm",
+        "COLUMNS": "200",
+        "PYTHONPATH": prepend_path(Path(__file__).parents[3]),
+    }
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, stderr=theirs, env=environment
     )
