@@ -76,4 +76,32 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
         "pass",
         "tests/stage/run/test_power.py::test_new_folders_are_durable_before_the_first_commit[always]",
     ),
+    Mutant(
+        "a partial result is not logged",
+        "runtime/adoption.py",
+        "elif type(event) is HandedOver and not refused:",
+        "elif False:",
+        "tests/crash/test_remainder.py",
+    ),
+    Mutant(
+        "a partial result of another text is offered",
+        "stage/staged_results.py",
+        "return not item.skip and _check_inputs(item, decode_partial(partial).inputs) is not None",
+        "return True",
+        "tests/stage/run/test_partial_results.py::test_what_was_made_from_another_text_is_not_offered",
+    ),
+    Mutant(
+        "a remainder finds results by seq",
+        "stage/run.py",
+        "by_identity=self._plan.is_remainder,",
+        "by_identity=False,",
+        "tests/stage/run/test_remainder.py::test_results_are_adopted_by_identity_in_a_plan_that_has_changed",
+    ),
+    Mutant(
+        "what was computed is dropped when the error budget is exceeded",
+        "stage/run.py",
+        "is_ended = outcome.stop_kind is None",
+        'is_ended = outcome.stop_kind in (None, "error budget")',
+        "tests/stage/run/test_stopping.py",
+    ),
 )

@@ -391,4 +391,36 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "wake_ms = state.now_ms + state.options.lease_ms // 4",
         "wake_ms = state.now_ms",
     ),
+    Mutant(
+        "a success keeps its partial result",
+        "core/results.py",
+        "        if envelope.outcome != FAIL:\n            return envelope\n        size",
+        "        size",
+    ),
+    Mutant(
+        "a partial result of a fenced attempt is kept",
+        "core/results.py",
+        "if lease is None or lease.seqs.get(seq) != event.attempt:\n            state.counters.refused += 1",
+        "if lease is None or seq not in lease.seqs:\n            state.counters.refused += 1",
+        "tests/core/test_partial_results.py",
+    ),
+    Mutant(
+        "the first partial result wins",
+        "core/results.py",
+        "state.partials[seq] = partial",
+        "state.partials.setdefault(seq, partial)",
+    ),
+    Mutant(
+        "the next attempt is not offered what was handed over",
+        "core/dispatch.py",
+        "if seq in known} if known else {}",
+        "if False} if known else {}",
+    ),
+    Mutant(
+        "a partial result costs no bytes",
+        "core/results.py",
+        'state.find_window(seq).used_bytes += len(partial) - len(state.partials.get(seq, b""))',
+        "pass",
+        "tests/core/test_partial_results.py",
+    ),
 )

@@ -106,7 +106,7 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "retries are granted again after a crash",
         "core/windows/placement.py",
-        "window.retries.restore(state.resume_point.select_retries(start))\n",
+        "window.retries.restore(granted)\n",
         "pass\n",
         "tests/core/resume/test_resume_limits.py",
     ),
@@ -191,5 +191,26 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
         "        self._close(is_end=False)\n",
         "        self._close(is_end=True)\n",
         f"{_ORDER}::test_an_iteration_that_is_left_early_has_not_ended_in_its_journal",
+    ),
+    Mutant(
+        "sinks do not follow the final one",
+        "runtime/recovery.py",
+        "end = max((position.end for position in applied), default=candidate.end)",
+        "end = candidate.end",
+        "tests/crash/test_remainder.py",
+    ),
+    Mutant(
+        "a final sink is durable before the others",
+        "runtime/commit.py",
+        "if self._journal.syncs_outcomes and is_final(sink):",
+        "if False:",
+        "tests/crash/test_remainder.py",
+    ),
+    Mutant(
+        "retries of a later window count in this one",
+        "core/resume_point.py",
+        "if start <= seq < end}",
+        "if start <= seq}",
+        "tests/core/resume/test_resume_limits.py",
     ),
 )

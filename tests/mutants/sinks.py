@@ -224,7 +224,7 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "items that are skipped at once are not compared with those that are stored",
         "sinks/sqlite.py",
         "if self.is_final or self._stored != self._position:  # some",
-        "if self.is_final:  # some",
+        "if False:  # some",
         f"{_SKIPPED}test_a_database_that_is_ahead_with_other_outcomes_is_noticed",
     ),
     Mutant(

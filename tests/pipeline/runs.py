@@ -28,7 +28,9 @@ class Library:
 
     def run(self, *sources: Path, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
         """Run the pipeline on threads."""
-        chosen = StageOptions(data=self.data, policy="io", workers=2, progress="none", telemetry=False, **options)
+        chosen = StageOptions(
+            data=self.data, policy="io", progress="none", telemetry=False, **{"workers": 2, **options}
+        )
         request = RunRequest(
             sources=tuple(map(str, sources)), name=name, settings=self.settings, options=chosen, retries=retries
         )

@@ -40,9 +40,6 @@ class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
         """First seq of the first open window. Items below it are in closed windows."""
         return self.windows[0].start if self.windows else 0
 
-    def select_retries(self, start: int) -> dict[int, int]:
-        """Return the retries by seq of the window that begins at `start`."""
-        limit = min((window.start for window in self.windows if window.start > start), default=None)
-        return {
-            seq: count for seq, count in self.retries_granted.items() if start <= seq and (limit is None or seq < limit)
-        }
+    def select_retries(self, start: int, end: int) -> dict[int, int]:
+        """Return the retries by seq of the items from `start` to `end`."""
+        return {seq: count for seq, count in self.retries_granted.items() if start <= seq < end}

@@ -94,7 +94,7 @@ class LibrarySink(SqliteSink):
         self._publish_at_s = time.monotonic() + _PUBLISH_S
         self._is_broken = False
         self._writer: FileWriter | None = None
-        super().__init__(library_path(data), TABLES, _refuse, version=FORMAT, name=NAME)
+        super().__init__(library_path(data), TABLES, _refuse, version=FORMAT, name=NAME, keeps=True)
 
     # ---- Sink
 

@@ -147,7 +147,9 @@ class _PipelineRun:
         head = make_config_row(name, self._outcome.run_id, self._options, self._request.origin)
         path = f"{self._data}/manifests/{name}.jsonl"
         row = partial(self._entries.make_row, step)
-        return ManifestSink(SystemFilesystem(), path, row, head=[head], name=f"manifest {name}", appends=True)
+        return ManifestSink(
+            SystemFilesystem(), path, row, head=[head], name=f"manifest {name}", appends=True, is_sparse=True
+        )
 
     def _describe(self, finished: StageOutcome) -> None:
         """Complete the outcome."""

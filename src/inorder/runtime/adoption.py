@@ -61,10 +61,9 @@ class ResultRecorder:
             self._log.append(frames, last_seq)
 
     def _record_partial(self, event: HandedOver) -> None:
-        seq = event.seq
-        frame = self._log.encode_partial(event, self._items[seq], self._retries.get(seq, 0))
+        frame = self._log.encode_partial(event, self._items[event.seq])
         if frame is not None:
-            self._log.append([frame], seq)
+            self._log.append([frame], event.seq)
 
     def _on_committed(self, end: int) -> None:
         self._log.drop_committed(end)

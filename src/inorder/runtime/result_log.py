@@ -78,7 +78,7 @@ class ResultRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     files: list[tuple[str, str]]
     """Files of the result: the name of each in staging, and the path at which it is published."""
     payload: msgspec.Raw
-    """In the encoding of the codec."""
+    """In the encoding of the codec; of a partial result, its bytes."""
 
 
 class EncodedResult(NamedTuple):
@@ -127,6 +127,7 @@ class _Location(NamedTuple):
 
 _HEADERS = msgspec.msgpack.Decoder(LogHeader)
 _RECORDS = msgspec.msgpack.Decoder(ResultRecord)
+_PARTIALS = msgspec.msgpack.Decoder(bytes)
 _ENCODER = msgspec.msgpack.Encoder()
 _encode = _ENCODER.encode
 
@@ -209,10 +210,11 @@ class ResultLog:
             if record is None:
                 break
             seq = record.seq
-            found = self._found if frame.type == _RESULT_TYPE else self._found_partials
+            is_result = frame.type == _RESULT_TYPE
+            found = self._found if is_result else self._found_partials
             key = record.identity if self._by_identity else seq
             found[key] = _Location(path, frame.offset, frame.end - frame.offset)
-            if not self._by_identity:
+            if is_result and not self._by_identity:
                 self.retries[seq] = record.retries
             self.published.update((published, staged) for staged, published in record.files)
             self._segments[path] = max(self._segments[path], seq)
@@ -285,7 +287,7 @@ class ResultLog:
             return None
         identity = _hash(self._codec.identify(item))
         record = self._read_same(self._found_partials.pop(identity if self._by_identity else seq, None), identity)
-        partial = None if record is None else bytes(record.payload)
+        partial = None if record is None else _PARTIALS.decode(record.payload)
         return partial if partial is not None and self._codec.is_valid_partial(item, partial) else None
 
     def _read_same(self, location: _Location | None, identity: bytes) -> ResultRecord | None:
@@ -329,11 +331,11 @@ class ResultLog:
         except (TypeError, ValueError, OverflowError, RecursionError):
             return None  # no valid Unicode, beyond 64 bits, nested too deeply
 
-    def encode_partial(self, event: HandedOver, item: Any, retries: int) -> bytearray | None:
+    def encode_partial(self, event: HandedOver, item: Any) -> bytearray | None:
         """Encode what an item has handed over; None: it is too large to be stored."""
         identity = _hash(self._codec.identify(item))
-        place = (event.seq, event.attempt, retries, identity)
-        return _make_frame(_PARTIAL_TYPE, (*place, _NO_OUTCOME, 0.0, 0.0, (), msgspec.Raw(event.partial)))
+        record = (event.seq, event.attempt, 0, identity, _NO_OUTCOME, 0.0, 0.0, (), event.partial)
+        return _make_frame(_PARTIAL_TYPE, record)
 
     def append(self, frames: Sequence[bytes | bytearray], last_seq: int) -> None:
         """Append results, of which `last_seq` is the highest seq."""
@@ -418,9 +420,9 @@ def _decode_record(frame: RecordFrame) -> ResultRecord | None:
 
 
 def decode_seq(frame: bytes | bytearray) -> int:
-    """Return the seq of a result, as `ResultLog.encode` returned it."""
+    """Return the seq of a result, as `ResultLog.encode` returned it; -1: it is a partial result."""
     found = read_frame(bytes(frame), 0)
-    record = None if isinstance(found, Fault) else _decode_record(found)
+    record = None if isinstance(found, Fault) or found.type != _RESULT_TYPE else _decode_record(found)
     return -1 if record is None else record.seq
 
 

@@ -42,7 +42,8 @@ class ManifestSink:
 
     `row` returns the fields of an entry, or None for an entry that has no row. `head` has rows that are written first.
     `name` identifies the sink in the journal. `lock` is released by `close`. With `appends`, the rows of earlier runs
-    stay. The folder of `path` must exist. Raises `OperatorError` for a row that cannot be encoded as JSON.
+    stay. With `is_sparse`, entries may have no row, and a row has its `seq`. The folder of `path` must exist. Raises
+    `OperatorError` for a row that cannot be encoded as JSON.
 
     >>> from inorder.core.transitions import State
     >>> from inorder.sinks import Entry, ManifestSink
@@ -64,6 +65,7 @@ class ManifestSink:
         name: str = "manifest",
         lock: Lock | None = None,
         appends: bool = False,
+        is_sparse: bool = False,
     ) -> None:
         self.name = name
         self._filesystem = filesystem
@@ -72,6 +74,7 @@ class ManifestSink:
         self._head = b"".join(_encode_row(fields, f"head of {path}") for fields in head)
         self._lock = lock
         self._appends = appends
+        self._is_sparse = is_sparse
         with translate_os_errors(f"{path} cannot be opened"):
             self._file: AppendFile = PackedFile(filesystem, path) if appends else filesystem.open(path)
             self._position = Position() if self._file.size == 0 else None
@@ -157,20 +160,28 @@ class ManifestSink:
             return self._prefixes.checksum(position.offset) == position.checksum
 
     def advance(self, position: Position, runs: Sequence[AppliedRun]) -> Position | None:
-        """Return the position after these runs, if the file has a row for each of their entries."""
+        """Return the position after these runs, if the file has a row for each of their entries. Of a sparse manifest
+        it has all rows: they are written before the sink that the others follow."""
         end = runs[-1].end
-        count = end - position.end + (0 if position.end else self._head.count(b"\n"))
-        size = 0
+        head = 0 if position.end else self._head.count(b"\n")
+        size = rows = 0
         with translate_os_errors(f"{self._path} cannot be read"):
             data = self._file.read(position.offset, self._file.size - position.offset)
-        for line in complete_lines(data)[:count]:
+        for number, line in enumerate(complete_lines(data)):
             try:
-                msgspec.json.decode(line)
+                row = msgspec.json.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 return None
+            if number >= head and (row["seq"] >= end if self._is_sparse else rows >= end - position.end):
+                break
             size += len(line) + 1
-            count -= 1
-        return Position(end, position.offset + size, zlib.crc32(data[:size], position.checksum)) if not count else None
+            rows += number >= head
+        if size == 0 and head:
+            return None
+        is_complete = self._is_sparse or rows == end - position.end
+        return (
+            Position(end, position.offset + size, zlib.crc32(data[:size], position.checksum)) if is_complete else None
+        )
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Truncate the file to its length at this position."""

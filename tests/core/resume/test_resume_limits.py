@@ -48,14 +48,17 @@ def test_what_is_committed_asks_for_no_more_retries_so_the_others_need_not_wait_
 
 
 @pytest.mark.req("JRN-3", "RTY-2")
-def test_what_was_spent_in_the_next_window_is_not_held_against_this_one() -> None:
-    resume_point = ResumePoint(end=2, succeeded=2, retries_granted={5: 2}, windows=windows(0, 4))
+@pytest.mark.parametrize("known", [(0, 4), ()])
+def test_what_was_spent_in_the_next_window_is_not_held_against_this_one(known: tuple[int, ...]) -> None:
+    """Also if no window was journaled: a result log can have retries that the journal does not."""
+    end = 2 if known else 0
+    resume_point = ResumePoint(end=end, succeeded=end, retries_granted={5: 2}, windows=windows(*known))
     driver = resumed(resume_point, 8, retries_max=3, window_retries_max=2)
     driver.pull()
-    driver.fail(2, retryable=True)
+    driver.fail(end, retryable=True)
     assert driver.run is None
-    assert resume_point.select_retries(0) == {}
-    assert resume_point.select_retries(4) == {5: 2}
+    assert resume_point.select_retries(0, 4) == {}
+    assert resume_point.select_retries(4, 8) == {5: 2}
 
 
 @pytest.mark.req("JRN-3")

@@ -170,11 +170,13 @@ def test_outside_an_engine_a_step_and_a_hand_over_do_nothing(place: Place) -> No
     assert found == [None]
 
 
-def make_known(place: Place, names: str) -> list[inorder.WorkItem]:
-    """Items that state their identity: their text."""
+def make_known(place: Place, names: str, identity: str = "") -> list[inorder.WorkItem]:
+    """Items that state their identity: their text, unless it is given."""
     paths = [place.item(name).inputs["text"] for name in names]
     texts = [Path(path).read_text(encoding="utf-8") for path in paths]
-    return [place.item(name, "ok", outputs={}, identity=text) for name, text in zip(names, texts, strict=True)]
+    return [
+        place.item(name, "ok", outputs={}, identity=identity or text) for name, text in zip(names, texts, strict=True)
+    ]
 
 
 class Crashed(BaseException):
@@ -182,7 +184,7 @@ class Crashed(BaseException):
 
 
 def crash_after_hand_over(
-    place: Place, monkeypatch: pytest.MonkeyPatch, sinks: Sequence[Sink] = (), **options: Any
+    place: Place, monkeypatch: pytest.MonkeyPatch, sinks: Sequence[Sink] = (), identity: str = ""
 ) -> None:
     """Run two items of which the second hands over, and end the driver when that is logged."""
     log = ResultLog.append
@@ -200,9 +202,9 @@ def crash_after_hand_over(
 
     with monkeypatch.context() as patch:
         patch.setattr(ResultLog, "append", append)
-        plan = place.plan(make_known(place, "ab"))
+        plan = place.plan(make_known(place, "ab", identity))
         with pytest.raises(Crashed):
-            inorder.run_stage(plan, work, place.options(cancel_grace_s=0, **options), sinks=sinks)
+            inorder.run_stage(plan, work, place.options(cancel_grace_s=0), sinks=sinks)
     gate.set()
 
 
@@ -233,15 +235,18 @@ def test_what_was_handed_over_survives_the_driver_and_is_offered_again(
 
 
 @pytest.mark.req("COM-2", "JRN-8", "RUN-17")
-def test_what_was_made_from_another_text_is_not_offered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    crash_after_hand_over(place, monkeypatch)
+@pytest.mark.parametrize("identity", ["", "the same"])
+def test_what_was_made_from_another_text_is_not_offered(
+    place: Place, monkeypatch: pytest.MonkeyPatch, identity: str
+) -> None:
+    crash_after_hand_over(place, monkeypatch, identity=identity)
     place.source("b", "other text, which is longer")
     offered: dict[str, Any] = {}
 
     def work(item: inorder.WorkItem, ctx: StageContext) -> None:
         offered[item.item_id] = ctx.partial
 
-    place.run(make_known(place, "ab"), work)
+    place.run(make_known(place, "ab", identity), work)
     assert offered == {"a": None, "b": None}
 
 

@@ -53,6 +53,10 @@ def test_an_item_that_runs_when_the_budget_is_exceeded_ends_before_the_stage_ret
     assert (outcome.stop_kind, outcome.failed, outcome.succeeded, outcome.cancelled) == ("error budget", 1, 0, 7)
     assert place.statuses() == {"bad": "failure"}
     assert place.published() == {}
+    place.called()
+    outcome = place.run(race(place))
+    assert (outcome.succeeded, outcome.adopted) == (8, 1)
+    assert "slow" not in place.called()
     assert place.staged() == []
 
 

@@ -68,7 +68,10 @@ class Planner:
             window = windows[-1]
             is_full = cutter.fill(window, committed_end=state.resume_point.end)
             start = state.ledger.extend(window.end - len(state.ledger))
-            state.ledger.restore_attempts(start, state.resume_point.retries_granted)
+            granted = state.resume_point.select_retries(start, window.end)
+            if granted:
+                state.ledger.restore_attempts(start, granted)
+                window.retries.restore(granted)
             if state.ledger.next_commit_seq < state.resume_point.end:
                 self._replay(window)
             if is_full:
@@ -94,9 +97,7 @@ class Planner:
         for known in state.resume_point.windows:
             if known.start == start:
                 state.cutter.restore(known.id, known.target_entries, known.sizing)
-        window = state.cutter.open(start, state.now_ms)
-        window.retries.restore(state.resume_point.select_retries(start))
-        return window
+        return state.cutter.open(start, state.now_ms)
 
     def _replay(self, window: Window) -> None:
         """Mark the items of this window that the journal records as committed."""

@@ -121,6 +121,7 @@ def _draw_item(rng: Random, number: int) -> SimItem:
         duration_ms=rng.choice((1, 3, 10, 25)),
         result_bytes=rng.choice((0, 5, 70, 200)),
         batch_key=rng.choice(("", "", "a", "b")),
+        hand_overs=rng.choice((0, 0, 1, 2)),
     )
 
 
@@ -165,6 +166,11 @@ def make_outputs(seq: int, item: SimItem) -> list[Output]:
     return [Output(path, len(data), zlib.crc32(data)) for path, data in make_files(seq, item).items()]
 
 
+def make_partial(item: SimItem, number: int) -> bytes:
+    """Make what an item hands over as its partial result with this number, the same in every attempt."""
+    return b"part %d of %b" % (number, item.item_id.encode())
+
+
 def staging_folder(seq: int, attempt: int) -> str:
     """Return the staging folder of an attempt."""
     return f"{STAGING}/{seq}-{attempt}"
@@ -173,7 +179,7 @@ def staging_folder(seq: int, attempt: int) -> str:
 def describe_entry(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
     """Build the entry of a finished item, with its files."""
     if envelope.outcome != State.TERMINAL_SUCCESS:
-        return Entry(envelope.seq, envelope.outcome, attempts, item, failure=envelope.failure)
+        return Entry(envelope.seq, envelope.outcome, attempts, item, envelope.partial, envelope.failure)
     _, seq, attempt = envelope.payload  # an adopted result has the attempt of an earlier process
     outputs, staging = make_outputs(envelope.seq, item), staging_folder(seq, attempt)
     return Entry(envelope.seq, envelope.outcome, attempts, item, outputs=outputs, staging=staging)
@@ -221,6 +227,7 @@ def make_row(entry: Entry) -> dict[str, Any]:
         "status": State(entry.outcome).name,
         "attempts": entry.attempts,
         "outputs": entry.outputs,
+        "partial": entry.payload.decode() if entry.applies and not entry.is_success else "",
     }
 
 
@@ -233,7 +240,10 @@ def predict_files(case: CrashCase) -> ExpectedFiles:
     for seq, (item, ending) in enumerate(zip(scenario.items, expected.outcomes, strict=False)):
         is_success = ending.outcome is State.TERMINAL_SUCCESS
         outputs = make_outputs(seq, item) if is_success else []
-        rows.append(_encode_row(make_row(Entry(seq, ending.outcome, ending.retries + 1, item, outputs=outputs))))
+        is_partial = ending.outcome is State.TERMINAL_FAIL and item.hand_overs > 0
+        partial = make_partial(item, item.hand_overs - 1) if is_partial else None
+        entry = Entry(seq, ending.outcome, ending.retries + 1, item, partial, outputs=outputs)
+        rows.append(_encode_row(make_row(entry)))
         files.append(make_files(seq, item) if is_success else {})
     return ExpectedFiles(rows=tuple(rows), files=tuple(files), summary=predict_summary(scenario, expected))
 

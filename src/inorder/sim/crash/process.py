@@ -35,6 +35,7 @@ from .case import (
     SimResultCodec,
     describe_entry,
     make_files,
+    make_partial,
     make_row,
     staging_folder,
 )
@@ -96,7 +97,7 @@ class _Engine(SimEngine):
     """Simulated workers that write files into staging. Records which seqs they were given."""
 
     def __init__(self, case: CrashCase, disk: Disk, clock: VirtualClock, given: list[int]) -> None:
-        super().__init__(case.scenario, clock, self._stage)
+        super().__init__(case.scenario, clock, self._stage, lambda task, number: make_partial(task.item, number))
         self._disk = disk
         self._given = given
 

@@ -1,0 +1,129 @@
+"""A run that is killed at any durable operation, and the run after it: the library is that of an undisturbed run."""
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.host.filesystem import SystemFilesystem
+from inorder.library.sink import LibrarySink
+from inorder.library.verify import verify_library
+from inorder.sinks.manifest import ManifestSink
+
+from .runs import Library, write
+
+pytestmark = [pytest.mark.process, pytest.mark.req("JRN-7", "PIP-1", "RUN-7")]
+
+NOTE = "# {0}\n\nThe keeper of {0} lights the lamp at dusk, and again at dawn.\n"
+STRIDE = 3
+"""Every third operation is enough for each run of the tests; 1 is all of them."""
+STEPS = ("doctags", "chunk", "index", "embed-dense")
+
+
+def make_sources(root: Path) -> Path:
+    docs = root / "docs"
+    write(docs, **{f"{name}.md": NOTE.format(name) for name in ("ash", "birch", "cedar", "elm", "fir")})
+    write(docs, **{"copy.md": NOTE.format("ash"), "tool.py": "def light(lamp):\n    return lamp\n"})
+    write(docs, **{"broken.pdf": b"%PDF-1.4\nnot really", "photo.png": b"\x89PNG\r\n\x1a\n0000"})
+    return docs
+
+
+def change_sources(docs: Path) -> None:
+    (docs / "birch.md").unlink()
+    (docs / "cedar.md").rename(docs / "walnut.md")
+    write(docs, **{"elm.md": NOTE.format("elm, again"), "oak.md": NOTE.format("oak")})
+
+
+def die_at(number: int) -> None:
+    """Kill this process at the durable operation of this number: half of them before it, half of them after it."""
+    operations = count()
+
+    def wrap(owner: type, name: str) -> None:
+        inner: Callable[..., Any] = getattr(owner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            place = next(operations)
+            if place == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return inner(*arguments, **options)
+
+        setattr(owner, name, call)
+
+    wrap(LibrarySink, "_store")
+    wrap(LibrarySink, "publish")
+    wrap(LibrarySink, "_sweep")
+    wrap(LibrarySink, "close")
+    wrap(ManifestSink, "apply")
+    wrap(ManifestSink, "sync")
+    for name in ("rename", "unlink", "sync_directory", "open"):
+        wrap(SystemFilesystem, name)
+
+
+def run_in_child(library: Library, docs: Path, number: int | None) -> int:
+    """Run in a process of its own, which is killed at a durable operation. Returns how it ended."""
+    child = os.fork()
+    if not child:
+        try:
+            if number is not None:
+                die_at(number)
+            library.run(docs, fsync="always")
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def count_rows(data: Path) -> dict[str, Counter[str]]:
+    """How many rows each file has in each manifest."""
+    found = {}
+    for step in STEPS:
+        lines = (data / f"manifests/{step}.jsonl").read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+        found[step] = Counter(row["doc_id"] for row in rows if not row["doc_id"].startswith("__"))
+    return found
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_completed_by_the_next(tmp_path: Path) -> None:
+    docs = make_sources(tmp_path)
+    wanted = Library(tmp_path / "wanted")
+    assert run_in_child(wanted, docs, None) == 0
+    content, rows = wanted.read_content_hash(), count_rows(wanted.data)
+    for number in count(step=STRIDE):
+        library = Library(tmp_path / str(number))
+        code = run_in_child(library, docs, number)
+        assert run_in_child(library, docs, None) == 0, number
+        assert library.read_content_hash() == content, number
+        assert library.list_copies() == wanted.list_copies()
+        assert list(verify_library(str(library.data))) == []
+        assert count_rows(library.data) == rows, number
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    assert number > 20
+
+
+@pytest.mark.slow
+def test_a_killed_update_is_completed_by_the_next(tmp_path: Path) -> None:
+    docs = make_sources(tmp_path)
+    libraries = []
+    for number in (*range(0, 60, 4), None):
+        library = Library(tmp_path / str(number))
+        assert run_in_child(library, docs, None) == 0
+        libraries.append((number, library))
+    change_sources(docs)
+    wanted = Library(tmp_path / "wanted")
+    assert run_in_child(wanted, docs, None) == 0
+    for number, library in libraries:
+        run_in_child(library, docs, number)
+        assert run_in_child(library, docs, None) == 0
+        assert library.read_content_hash() == wanted.read_content_hash(), number
+        assert library.list_searchable() == wanted.list_searchable()
+        assert list(verify_library(str(library.data))) == []
