@@ -107,15 +107,20 @@ def test_a_change_of_provider_is_searched_as_a_whole(tmp_path: Path) -> None:
     with opened(tmp_path) as sink:
         for name in names:
             commit(sink, make_document(name, f"lamp {name}", spec="hash:8", settings="s2", is_held=True))
+            commit(sink, make_document(f"{name}a", f"new {name}", spec="hash:8", settings="s2"))
+            commit(sink, make_document(f"{name}b", f"new {name}", spec="hash:8", settings="s2"))
             sink.publish()
-            with closing(connect_library(str(tmp_path))) as connection:
-                meta = dict(connection.execute("SELECT name, value FROM meta"))
-            assert (meta["vectors_provider"], meta["vectors_count"]) == ("hash:4", "12")
+            assert describe_vectors(tmp_path) == ("hash:4", "12")
         sink.finish()
-    with closing(connect_library(str(tmp_path))) as connection:
-        meta = dict(connection.execute("SELECT name, value FROM meta"))
-    assert (meta["vectors_provider"], meta["vectors_count"]) == ("hash:8", "12")
+    assert describe_vectors(tmp_path) == ("hash:8", "36")
     describe(tmp_path)
+
+
+def describe_vectors(data: Path) -> tuple[str, str]:
+    """The provider of the vectors that are searched, and their number."""
+    with closing(connect_library(str(data))) as connection:
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
+    return meta["vectors_provider"], meta["vectors_count"]
 
 
 def test_a_renamed_file_is_never_there_twice_nor_gone(tmp_path: Path) -> None:

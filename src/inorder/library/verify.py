@@ -27,10 +27,10 @@ from inorder.index.vectors.table import list_matrix_files
 from .codec import Content, unpack_content
 from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, read_rows
+from .removal import OWNED_TABLES
 from .rows import CHUNK, INDEX, hash_search_rows, hash_step
 from .schema import STEPS_MAX, TEXT_BLOCKS_MAX
-from .totals import FamilySummary, Totals, count_family, hash_result, read_difference
-from .writer import OWNED_TABLES, count_rows
+from .totals import FamilySummary, Totals, count_family, count_rows, hash_result, read_difference
 
 _PAGE = 200
 _EPOCH = "(SELECT epoch FROM generation)"
