@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inorder.library.connection import connect_library
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.library.vectors import choose_merged
 from inorder.library.verify import verify_library
 from tests.library.libraries import commit, describe, find, opened, reading, write
@@ -167,7 +167,7 @@ def test_a_file_that_was_never_published_is_removed_at_once(tmp_path: Path) -> N
 
 def test_a_file_that_becomes_a_copy_loses_its_rows_and_keeps_its_facts(tmp_path: Path) -> None:
     write(tmp_path, make_document("docs/a", "lamp"), make_document("docs/b", "lamp"))
-    write(tmp_path, FileResult(FileFacts("docs/b", "document", copy_of="docs/a", size=4)))
+    write(tmp_path, FileResult(FileIdentity("docs/b", "document", copy_of="docs/a", size=4)))
     assert list_ids(tmp_path) == ["docs/a"]
     with reading(tmp_path) as reader:
         assert reader.list_copies() == [("docs/b", "docs/a")]

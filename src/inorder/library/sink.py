@@ -52,7 +52,7 @@ _BULK_CHUNKS = 20_000
 ReadEntry = Callable[[Entry], FileResult | None]
 
 
-class Source(NamedTuple):
+class KnownSource(NamedTuple):
     """A folder, file or address that files come from."""
 
     name: str
@@ -187,7 +187,7 @@ class LibrarySink(SqliteSink):
         with self._library_transaction("settings cannot be written"):
             self._get_writer().find_settings(step, hash_, parts)
 
-    def put_source(self, source: Source) -> None:
+    def put_source(self, source: KnownSource) -> None:
         """Add a source, or change what is known of it."""
         with self._library_transaction("a source cannot be written"):
             self._connection.execute(

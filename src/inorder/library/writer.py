@@ -18,7 +18,7 @@ from .codec import TextBlock
 from .contents import encode_path
 from .removal import remove_result, remove_rows
 from .row_buffer import RowBuffer
-from .rows import CHUNK, DENSE, INDEX, FileFacts, FileResult, SearchRows, StepFailure, StepResult
+from .rows import CHUNK, DENSE, INDEX, FileIdentity, FileResult, SearchRows, StepFailure, StepResult
 from .schema import FOREVER, STEPS_MAX, TEXT_BLOCKS_MAX, held_epoch, next_epoch
 from .terms import TermQueue
 from .totals import FamilySummary, PendingTotals, count_family, count_rows, hash_result, read_difference
@@ -138,7 +138,7 @@ class FileWriter:
         if visit.is_changed:
             self._rows.add("pending", (epoch, visit.item, not visit.is_new))
 
-    def _put_item(self, visit: "_Visit", file: FileFacts) -> None:
+    def _put_item(self, visit: "_Visit", file: FileIdentity) -> None:
         """Insert or update the row of a file."""
         values = (
             file.kind,
