@@ -29,16 +29,16 @@ from inorder.library.reader import LibraryReader
 from inorder.library.rows import (
     CHUNK,
     INDEX,
-    DenseVectors,
-    FileFacts,
+    FileIdentity,
     FileResult,
     StepResult,
+    StoredVectors,
     hash_content,
     make_dense_result,
     make_step_result,
     pack_rows,
 )
-from inorder.library.sink import LibrarySink, Source
+from inorder.library.sink import LibrarySink, LibrarySource
 from inorder.sinks.base import Entry
 
 NOTE_BYTES = 400
@@ -86,9 +86,9 @@ def make_template(source: random.Random, words: list[str], weights: list[float],
     )
     steps = [document, chunks, StepResult(INDEX, "i1", chunks.output, b"", extras={"chunks": 1})]
     if dense:
-        vector = DenseVectors("static", "static", dense, os.urandom(4 * dense))
+        vector = StoredVectors("static", "static", dense, os.urandom(4 * dense))
         steps.append(make_dense_result("e1", chunks.output, vector))
-    return FileResult(FileFacts("", "document", size=NOTE_BYTES), steps, rows)
+    return FileResult(FileIdentity("", "document", size=NOTE_BYTES), steps, rows)
 
 
 def make_note(template: FileResult, number: int) -> FileResult:
@@ -107,7 +107,7 @@ def make_note(template: FileResult, number: int) -> FileResult:
     text = digest.hex()
     chunk_id = f"{text[:8]}-{text[8:12]}-5{text[13:16]}-8{text[17:20]}-{text[20:]}"
     return FileResult(
-        FileFacts(item_id, "document", signature=digest, sha256=digest * 2, size=NOTE_BYTES),
+        FileIdentity(item_id, "document", signature=digest, sha256=digest * 2, size=NOTE_BYTES),
         steps,
         msgspec.structs.replace(
             rows,
@@ -167,7 +167,7 @@ def measure(files: int, data: str, dense: int) -> dict[str, Any]:
     templates = make_templates(TEMPLATES, dense)
     asking = subprocess.Popen([sys.executable, "-m", "bench.library", "--ask", data])
     sink = LibrarySink(data, run_id="bench")
-    sink.put_source(Source("notes", "/notes"))
+    sink.put_source(LibrarySource("notes", "/notes"))
     sink.roll_back(sink.origin(), ())
     cpu_s = 0.0
     written = 0

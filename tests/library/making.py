@@ -10,11 +10,11 @@ from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow
 from inorder.library.rows import (
     CHUNK,
     INDEX,
-    DenseVectors,
-    FileFacts,
+    FileIdentity,
     FileResult,
     StepFailure,
     StepResult,
+    StoredVectors,
     hash_content,
     make_dense_result,
     make_step_result,
@@ -26,12 +26,12 @@ DOCTAGS = "doctags"
 WIDTH = 4
 
 
-def make_vectors(texts: Sequence[str], spec: str = "hash:4") -> DenseVectors:
+def make_vectors(texts: Sequence[str], spec: str = "hash:4") -> StoredVectors:
     """A vector for each text, which follows from it."""
     rows = [np.frombuffer(hash_content(f"{spec} {text}".encode()), np.uint8)[:WIDTH] + 1.0 for text in texts]
     matrix = np.array(rows, "<f4").reshape(-1, WIDTH)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    return DenseVectors("hash", spec, WIDTH, matrix.astype("<f4").tobytes())
+    return StoredVectors("hash", spec, WIDTH, matrix.astype("<f4").tobytes())
 
 
 def make_document(
@@ -45,7 +45,7 @@ def make_document(
     """A document with a chunk for each text, and with vectors if there is a provider."""
     content = "\n".join(texts).encode()
     digest = hash_content(content)
-    file = FileFacts(item_id, "document", signature=digest, sha256=digest * 2, size=len(content))
+    file = FileIdentity(item_id, "document", signature=digest, sha256=digest * 2, size=len(content))
     document = make_step_result(DOCTAGS, settings, digest, b"document of " + content, duration_ms=1.0)
     chunks = make_step_result(
         CHUNK, settings, document.output, b"chunks of " + settings.encode(), texts=texts, extras={"chunks": len(texts)}
@@ -104,13 +104,13 @@ def make_code(item_id: str, text: str, *names: str) -> FileResult:
             imports=[ImportRow("os", "", 1)],
         )
     )
-    file = FileFacts(item_id, "code", signature=digest, sha256=digest * 2, size=len(text))
+    file = FileIdentity(item_id, "code", signature=digest, sha256=digest * 2, size=len(text))
     return FileResult(file, [StepResult(INDEX, "c1", digest, bytes.fromhex(rows.digest))], rows)
 
 
 def make_removal(item_id: str) -> FileResult:
     """A file that is gone."""
-    return FileResult(FileFacts(item_id), is_removed=True)
+    return FileResult(FileIdentity(item_id), is_removed=True)
 
 
 def make_failure(

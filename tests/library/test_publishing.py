@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inorder.library.connection import connect_library
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.library.vectors import choose_merged
 from inorder.library.verify import verify_library
 from tests.library.libraries import commit, describe, find, opened, reading, write
@@ -107,15 +107,20 @@ def test_a_change_of_provider_is_searched_as_a_whole(tmp_path: Path) -> None:
     with opened(tmp_path) as sink:
         for name in names:
             commit(sink, make_document(name, f"lamp {name}", spec="hash:8", settings="s2", is_held=True))
+            commit(sink, make_document(f"{name}a", f"new {name}", spec="hash:8", settings="s2"))
+            commit(sink, make_document(f"{name}b", f"new {name}", spec="hash:8", settings="s2"))
             sink.publish()
-            with closing(connect_library(str(tmp_path))) as connection:
-                meta = dict(connection.execute("SELECT name, value FROM meta"))
-            assert (meta["vectors_provider"], meta["vectors_count"]) == ("hash:4", "12")
+            assert describe_vectors(tmp_path) == ("hash:4", "12")
         sink.finish()
-    with closing(connect_library(str(tmp_path))) as connection:
-        meta = dict(connection.execute("SELECT name, value FROM meta"))
-    assert (meta["vectors_provider"], meta["vectors_count"]) == ("hash:8", "12")
+    assert describe_vectors(tmp_path) == ("hash:8", "36")
     describe(tmp_path)
+
+
+def describe_vectors(data: Path) -> tuple[str, str]:
+    """The provider of the vectors that are searched, and their number."""
+    with closing(connect_library(str(data))) as connection:
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
+    return meta["vectors_provider"], meta["vectors_count"]
 
 
 def test_a_renamed_file_is_never_there_twice_nor_gone(tmp_path: Path) -> None:
@@ -162,7 +167,7 @@ def test_a_file_that_was_never_published_is_removed_at_once(tmp_path: Path) -> N
 
 def test_a_file_that_becomes_a_copy_loses_its_rows_and_keeps_its_facts(tmp_path: Path) -> None:
     write(tmp_path, make_document("docs/a", "lamp"), make_document("docs/b", "lamp"))
-    write(tmp_path, FileResult(FileFacts("docs/b", "document", copy_of="docs/a", size=4)))
+    write(tmp_path, FileResult(FileIdentity("docs/b", "document", copy_of="docs/a", size=4)))
     assert list_ids(tmp_path) == ["docs/a"]
     with reading(tmp_path) as reader:
         assert reader.list_copies() == [("docs/b", "docs/a")]

@@ -15,8 +15,8 @@ from inorder.index.symbols import find_definitions
 from inorder.library.connection import connect_library, library_path
 from inorder.library.copying import export_search_copy
 from inorder.library.reader import LibraryReader
-from inorder.library.rows import FileFacts, FileResult, decode_result, encode_result
-from inorder.library.sink import LibrarySink, Source
+from inorder.library.rows import FileIdentity, FileResult, decode_result, encode_result
+from inorder.library.sink import LibrarySink, LibrarySource
 from inorder.library.verify import verify_library
 from tests.library.libraries import commit, describe, find, opened, reading, write
 from tests.library.making import make_code, make_document, make_removal
@@ -58,17 +58,17 @@ def test_files_are_found_by_their_content(tmp_path: Path) -> None:
 
 def test_files_that_are_not_items_are_written_too(tmp_path: Path) -> None:
     with opened(tmp_path) as sink:
-        sink.write_files([FileResult(FileFacts("docs/x.xls", "", reason="no reader for .xls", size=9))])
-        sink.write_files([FileResult(FileFacts("docs/b\udcff", "", "/docs/b\udcff", reason="name"))][:0])
+        sink.write_files([FileResult(FileIdentity("docs/x.xls", "", reason="no reader for .xls", size=9))])
+        sink.write_files([FileResult(FileIdentity("docs/b\udcff", "", "/docs/b\udcff", reason="name"))][:0])
     with reading(tmp_path) as reader:
         assert reader.count_items() == {"not read: no reader for .xls": 1}
 
 
 def test_sources_keep_their_names_and_settings_their_parts(tmp_path: Path) -> None:
     with opened(tmp_path) as sink:
-        sink.put_source(Source("docs", "/old/docs"))
-        sink.put_source(Source("docs~2", "/other/docs\udcff"))
-        sink.put_source(Source("docs", "/new/docs"))
+        sink.put_source(LibrarySource("docs", "/old/docs"))
+        sink.put_source(LibrarySource("docs~2", "/other/docs\udcff"))
+        sink.put_source(LibrarySource("docs", "/new/docs"))
         sink.register_settings("chunk", "s1", {"size": "512"})
         commit(sink, make_document("docs/a.md", "lamp"))
         sink.publish()

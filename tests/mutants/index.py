@@ -321,7 +321,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a small change merges everything",
         "index/lexical/inversion.py",
-        "count * _DEAD_SHARE >= sum(sizes) > 0",
+        "dead * _DEAD_SHARE >= sum(sizes) > 0",
         "found",
         f"{_POSTINGS}::test_a_small_change_leaves_the_large_segment_alone",
     ),

@@ -6,7 +6,6 @@ _PUBLISHING = "tests/library/test_publishing.py::"
 _FAILURES = "tests/library/test_failures.py::"
 _READING = "tests/library/test_reading.py::"
 _POWER = "tests/library/test_power.py::"
-_RULES = "tests/library/test_sink_rules.py::test_a_library_is_a_sink"
 
 LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -67,7 +66,7 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "texts go although the index still has them",
-        "library/writer.py",
+        "library/removal.py",
         "    if used.fetchone() is None:\n",
         "    if True:\n",
         f"{_PUBLISHING}test_chunks_that_are_made_again_without_an_index_leave_the_index_as_it_is",
@@ -122,14 +121,7 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
         f"{_FAILURES}test_a_failure_is_forgotten_when_the_step_succeeds",
     ),
     Mutant(
-        "what is stored already is applied again",
-        "library/sink.py",
-        "self._add(entries[already:], moved)",
-        "self._add(entries, moved)",
-        f"{_RULES}[check_it_survives_the_death_of_its_process]",
-    ),
-    Mutant(
-        "a position of another run is held",
+        "a library holds the position of another run",
         "library/sink.py",
         "        if position.checksum == stored.checksum:\n",
         "        if True:\n",
@@ -143,7 +135,7 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
         f"{_POWER}test_a_transaction_that_fails_leaves_the_writer_as_it_was",
     ),
     Mutant(
-        "a damaged result is read",
+        "a damaged result of the library is read",
         "library/codec.py",
         'raise IntegrityError("its bytes are not those that were stored")',
         "return",

@@ -11,8 +11,8 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.index.vectors.table import list_matrix_files
 
 from .connection import connect_library, library_path, translate_library_errors
+from .removal import OWNED_TABLES
 from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, SEARCH_COPY, TABLES, TEXT_BLOCKS_MAX
-from .writer import OWNED_TABLES
 
 _VISIBLE = (
     "SELECT id FROM source.searchable WHERE since <= (SELECT epoch FROM source.generation) "

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from inorder.index.lexical.inversion import SEGMENT_CHUNKS_MAX, MergeRules, merge_segments
 from inorder.index.schema import write_meta
 
+from .removal import remove_result, remove_rows
 from .rows import DENSE
 from .schema import STEPS_MAX, held_epoch, next_epoch
 from .totals import Totals, advance_totals
 from .vectors import VectorChanges, update_vectors
-from .writer import FileWriter, remove_result, remove_rows
+from .writer import FileWriter
 
 SWEPT_ITEMS = 1000
 """Items whose retired rows are removed in one transaction."""

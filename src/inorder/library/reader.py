@@ -19,9 +19,9 @@ from .codec import Content, unpack_content
 from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, decode_path, read_rows
 from .generations import Generation
-from .rows import CHUNK, DENSE, INDEX, DenseVectors, unpack_dense
+from .rows import CHUNK, DENSE, INDEX, StoredVectors, unpack_dense
 from .schema import FOREVER, STEPS_MAX
-from .sink import Source
+from .sink import LibrarySource
 from .totals import Totals, read_difference
 
 PAGE = 1000
@@ -144,11 +144,11 @@ class LibraryReader:
             [epoch] = connection.execute("SELECT epoch FROM generation").fetchone()
             return read_difference(connection, epoch)
 
-    def list_sources(self) -> list[Source]:
+    def list_sources(self) -> list[LibrarySource]:
         """Return all sources, in the order in which they were added."""
         with self.snapshot() as connection:
             rows = connection.execute("SELECT name, path, kind, state, added_at, walked_at FROM sources ORDER BY id")
-            return [Source(name, decode_path(path), *rest) for name, path, *rest in rows]
+            return [LibrarySource(name, decode_path(path), *rest) for name, path, *rest in rows]
 
     def read_settings(self, step: str, hash_: str) -> dict[str, str]:
         """Return the parts of settings of a step; empty if they are not known."""
@@ -330,7 +330,7 @@ class LibraryReader:
             if found is not None:
                 yield found
 
-    def read_dense(self, item_id: str) -> DenseVectors | None:
+    def read_dense(self, item_id: str) -> StoredVectors | None:
         """Return the dense vectors of a file; None: none are visible."""
         with self.snapshot() as connection:
             row = self._fetch_result(connection, item_id, DENSE)

@@ -25,7 +25,7 @@ HASH_BYTES = 16
 _DIGEST_ENCODER = msgspec.msgpack.Encoder()
 
 
-class FileFacts(msgspec.Struct, array_like=True):
+class FileIdentity(msgspec.Struct, array_like=True):
     """What is known of a file itself."""
 
     item_id: str
@@ -116,7 +116,7 @@ class FileResult(msgspec.Struct, array_like=True):
     A file that is not read, or is a copy, has no results, and loses those that it had.
     """
 
-    file: FileFacts
+    file: FileIdentity
     steps: list[StepResult] = []
     """Those that ran and have made something, in the order in which they ran."""
     rows: SearchRows | None = None
@@ -209,7 +209,7 @@ def hash_search_rows(rows: FileRows, calls: FileCalls | None = None) -> str:
     return hash_rows(msgspec.structs.replace(rows, sha256="", cfg_hash="", path=""), calls)
 
 
-class DenseVectors(msgspec.Struct, array_like=True):
+class StoredVectors(msgspec.Struct, array_like=True):
     """The dense vectors of the chunks of a file, one for each, in their order."""
 
     provider: str
@@ -225,13 +225,13 @@ class DenseVectors(msgspec.Struct, array_like=True):
         return len(self.vectors) // (4 * self.width) if self.width else 0
 
 
-_DENSE_DECODER = msgspec.msgpack.Decoder(DenseVectors)
+_DENSE_DECODER = msgspec.msgpack.Decoder(StoredVectors)
 
 
 def make_dense_result(
     settings: str,
     input_hash: bytes,
-    vectors: DenseVectors,
+    vectors: StoredVectors,
     *,
     duration_ms: float = 0.0,
     extras: Mapping[str, Any] | None = None,
@@ -244,7 +244,7 @@ def make_dense_result(
     return StepResult(DENSE, settings, input_hash, output, packed, [], summary, duration_ms, dict(extras or {}))
 
 
-def summarize_dense(vectors: DenseVectors) -> FamilySummary:
+def summarize_dense(vectors: StoredVectors) -> FamilySummary:
     """Return what dense vectors contribute to the statistics of their family."""
     import numpy as np  # which takes 0.1 s to import
 
@@ -255,6 +255,6 @@ def summarize_dense(vectors: DenseVectors) -> FamilySummary:
     return FamilySummary(vectors.count, vectors.width, vectors.spec, found)
 
 
-def unpack_dense(stored: Content) -> DenseVectors:
+def unpack_dense(stored: Content) -> StoredVectors:
     """Return dense vectors as they were stored. Raises IntegrityError if they are not what was stored."""
     return _DENSE_DECODER.decode(unpack_content(stored))

@@ -57,7 +57,7 @@ _PUBLISH_FACTOR = 20
 ReadEntry = Callable[[Entry], Iterable[FileResult]]
 
 
-class Source(NamedTuple):
+class LibrarySource(NamedTuple):
     """A folder, file or address that files come from."""
 
     name: str
@@ -215,7 +215,7 @@ class LibrarySink(SqliteSink):
         with self._library_transaction("settings cannot be written"):
             self._get_writer().find_settings(step, hash_, parts)
 
-    def put_source(self, source: Source) -> None:
+    def put_source(self, source: LibrarySource) -> None:
         """Add a source, or change what is known of it."""
         with self._library_transaction("a source cannot be written"):
             self._connection.execute(

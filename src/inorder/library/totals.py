@@ -65,6 +65,14 @@ def count_family(step: str, summary: FamilySummary) -> Counter[str]:
     return counts
 
 
+def count_rows(kind: str, language: str, chunks: int) -> dict[str, int]:
+    """Return what a searchable file adds to the counts."""
+    counts = {f"files/{kind}": 1, f"chunks/{kind}": chunks}
+    if language:
+        counts[f"language/{kind}/{language}"] = 1
+    return counts
+
+
 class PendingTotals:
     """The differences that a transaction makes to the totals of each epoch."""
 

@@ -27,10 +27,10 @@ from inorder.index.vectors.table import list_matrix_files
 from .codec import Content, unpack_content
 from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, read_rows
+from .removal import OWNED_TABLES
 from .rows import CHUNK, INDEX, hash_search_rows, hash_step
 from .schema import STEPS_MAX, TEXT_BLOCKS_MAX
-from .totals import FamilySummary, Totals, count_family, hash_result, read_difference
-from .writer import OWNED_TABLES, count_rows
+from .totals import FamilySummary, Totals, count_family, count_rows, hash_result, read_difference
 
 _PAGE = 200
 _EPOCH = "(SELECT epoch FROM generation)"
@@ -42,7 +42,7 @@ _SUMMARY = msgspec.msgpack.Decoder(FamilySummary)
 _MODULUS = 1 << 256
 
 
-class Finding(NamedTuple):
+class LibraryFinding(NamedTuple):
     """Something that is not as it was written."""
 
     where: str
@@ -53,7 +53,7 @@ class Finding(NamedTuple):
         return f"{self.where}: {self.problem}; {self.remedy}"
 
 
-def verify_library(data: str) -> Iterator[Finding]:
+def verify_library(data: str) -> Iterator[LibraryFinding]:
     """Yield what is wrong with the library of DATA. Raises as `connect_library` does."""
     connection = connect_library(data)
     try:
@@ -71,11 +71,11 @@ class _Check:
         self._content = 0
         self._counts: Counter[str] = Counter()
 
-    def run(self) -> Iterator[Finding]:
+    def run(self) -> Iterator[LibraryFinding]:
         """Yield all findings. Those that are of the same cause may be several."""
         messages = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
         if messages != [("ok",)]:
-            yield Finding("library.sqlite", f"the database is damaged ({messages[0][0]})", _REBUILD)
+            yield LibraryFinding("library.sqlite", f"the database is damaged ({messages[0][0]})", _REBUILD)
             return
         before = self._read_epoch()
         found = [*self._find_orphans(), *self._check_items()]
@@ -84,7 +84,7 @@ class _Check:
             try:
                 yield from () if found else check()
             except DamagedIndexError as error:
-                yield Finding(where, str(error), _REBUILD)
+                yield LibraryFinding(where, str(error), _REBUILD)
         if before == self._read_epoch():
             yield from self._check_totals()
 
@@ -94,7 +94,7 @@ class _Check:
 
     # ---- Items
 
-    def _check_items(self) -> Iterator[Finding]:
+    def _check_items(self) -> Iterator[LibraryFinding]:
         last = 0
         query = f"SELECT id, item_id FROM items WHERE id > ? ORDER BY id LIMIT {_PAGE}"
         while page := self._connection.execute(query, (last,)).fetchall():
@@ -103,7 +103,7 @@ class _Check:
                 yield from self._check_rows(item, item_id)
             last = page[-1][0]
 
-    def _check_results(self, item: int, item_id: str) -> Iterator[Finding]:
+    def _check_results(self, item: int, item_id: str) -> Iterator[LibraryFinding]:
         rows = self._connection.execute(
             f"SELECT id, key, output, summary, {_VISIBLE}, codec, size, checksum, data FROM results "
             "WHERE key BETWEEN ? AND ?",
@@ -118,9 +118,9 @@ class _Check:
                 if hash_step(unpack_content(Content(*content)), texts) != output:
                     raise IntegrityError("its hash is not that of its content")
             except IntegrityError as error:
-                yield Finding(item_id, f"the result of step {step} is damaged ({error})", _FORCE)
+                yield LibraryFinding(item_id, f"the result of step {step} is damaged ({error})", _FORCE)
 
-    def _check_rows(self, item: int, item_id: str) -> Iterator[Finding]:
+    def _check_rows(self, item: int, item_id: str) -> Iterator[LibraryFinding]:
         rows = self._connection.execute(
             f"SELECT id, digest, summary, {_VISIBLE}, kind, language, chunks FROM searchable WHERE item = ?", (item,)
         ).fetchall()
@@ -134,7 +134,7 @@ class _Check:
                 if sorted(read_callees(self._connection, id_)) != sorted(pack_calls(found.calls).callees):
                     raise IntegrityError("the names that it calls do not match its calls")
             except (IntegrityError, DamagedIndexError) as error:
-                yield Finding(item_id, f"its rows in the index are damaged ({error})", _FORCE)
+                yield LibraryFinding(item_id, f"its rows in the index are damaged ({error})", _FORCE)
 
     def _add(
         self, item_id: str, step: str, output: bytes, summary: bytes | None, counts: dict[str, int] | None = None
@@ -146,7 +146,7 @@ class _Check:
 
     # ---- The library as a whole
 
-    def _find_orphans(self) -> Iterator[Finding]:
+    def _find_orphans(self) -> Iterator[LibraryFinding]:
         for table, condition in (
             ("results", f"key / {STEPS_MAX} NOT IN (SELECT id FROM items)"),
             ("states", f"id / {STEPS_MAX} NOT IN (SELECT id FROM items)"),
@@ -160,23 +160,23 @@ class _Check:
         ):
             [count] = self._connection.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
             if count:
-                yield Finding(f"table {table}", f"{count} rows belong to nothing", _REBUILD)
+                yield LibraryFinding(f"table {table}", f"{count} rows belong to nothing", _REBUILD)
 
-    def _check_index(self) -> Iterator[Finding]:
+    def _check_index(self) -> Iterator[LibraryFinding]:
         if not is_inverted_index_intact(self._connection, self._count_all_terms()):
-            yield Finding("inverted index", "it does not match the chunks", _REBUILD)
+            yield LibraryFinding("inverted index", "it does not match the chunks", _REBUILD)
 
     def _count_all_terms(self) -> Iterator[tuple[list[int], FileTerms]]:
         query = f"SELECT id, first_chunk, chunks FROM searchable WHERE {_VISIBLE}"
         for id_, first, count in self._connection.execute(query).fetchall():
             yield list(range(first, first + count)), count_terms(read_rows(self._connection, id_))
 
-    def _check_vectors(self) -> Iterator[Finding]:
+    def _check_vectors(self) -> Iterator[LibraryFinding]:
         files = list_matrix_files(self._connection, self._data)
         for file in files:
             problem = file.find_problem() or ("was altered" if file.is_altered() else "")
             if problem:
-                yield Finding(file.name, f"it {problem}", _AGAIN)
+                yield LibraryFinding(file.name, f"it {problem}", _AGAIN)
         query = (
             f"SELECT chunk_rows.id FROM chunk_rows JOIN searchable ON searchable.id = file WHERE {_VISIBLE} ORDER BY 1"
         )
@@ -187,16 +187,16 @@ class _Check:
             alive = rows[rows != DEAD]
             seen += alive.tolist()
             if len(rows) - len(alive) != file.dead:
-                yield Finding(file.name, "the number of its removed rows is wrong", _REBUILD)
+                yield LibraryFinding(file.name, "the number of its removed rows is wrong", _REBUILD)
         if len(set(seen)) != len(seen) or not np.isin(np.array(seen, np.int64), ids).all():
-            yield Finding("vectors", "they are not those of the visible chunks", _REBUILD)
+            yield LibraryFinding("vectors", "they are not those of the visible chunks", _REBUILD)
 
-    def _check_totals(self) -> Iterator[Finding]:
+    def _check_totals(self) -> Iterator[LibraryFinding]:
         [epoch] = self._connection.execute("SELECT epoch FROM generation").fetchone()
         recorded = read_difference(self._connection, epoch)
         found = Totals((self._content % _MODULUS).to_bytes(32), {name: n for name, n in self._counts.items() if n})
         if found.content != recorded.content:
-            yield Finding("content hash", f"it is {found.content_hash}, not {recorded.content_hash}", _REBUILD)
+            yield LibraryFinding("content hash", f"it is {found.content_hash}, not {recorded.content_hash}", _REBUILD)
         if found.counts != recorded.counts:
             names = sorted(set(found.counts.items()) ^ set(recorded.counts.items()))
-            yield Finding("counts", f"they differ in {names[0][0]}", _REBUILD)
+            yield LibraryFinding("counts", f"they differ in {names[0][0]}", _REBUILD)

@@ -16,13 +16,13 @@ from inorder.index.calls import insert_calls
 
 from .codec import TextBlock
 from .contents import encode_path
-from .rows import CHUNK, DENSE, INDEX, FileFacts, FileResult, SearchRows, StepFailure, StepResult
+from .removal import remove_result, remove_rows
+from .row_buffer import RowBuffer
+from .rows import CHUNK, DENSE, INDEX, FileIdentity, FileResult, SearchRows, StepFailure, StepResult
 from .schema import FOREVER, STEPS_MAX, TEXT_BLOCKS_MAX, held_epoch, next_epoch
 from .terms import TermQueue
-from .totals import FamilySummary, PendingTotals, count_family, hash_result
+from .totals import FamilySummary, PendingTotals, count_family, count_rows, hash_result, read_difference
 
-OWNED_TABLES = ("chunk_rows", "symbols", "imports", "calls", "callees")
-_REPLACED = ("states", "failures", "pending")
 _ENCODER = msgspec.msgpack.Encoder()
 _SUMMARY = msgspec.msgpack.Decoder(FamilySummary)
 
@@ -48,10 +48,10 @@ class FileWriter:
         self._run_id = run_id
         self.terms = TermQueue(connection)
         self._totals = PendingTotals()
-        query = "SELECT COALESCE(SUM(chunks), 0) FROM searchable"
-        self._chunks_before: int = connection.execute(query).fetchone()[0]
-        self._chunks_added = 0
         self.epoch: int = connection.execute("SELECT epoch FROM generation").fetchone()[0]
+        counts = read_difference(connection, self.epoch).counts
+        self._chunks_before = sum(count for name, count in counts.items() if name.startswith("chunks/"))
+        self._chunks_added = 0
         self._steps: dict[str, int] = dict(connection.execute("SELECT name, id FROM steps").fetchall())
         self._names = {id_: name for name, id_ in self._steps.items()}
         self._settings: dict[tuple[int, str], int] = {}
@@ -138,7 +138,7 @@ class FileWriter:
         if visit.is_changed:
             self._rows.add("pending", (epoch, visit.item, not visit.is_new))
 
-    def _put_item(self, visit: "_Visit", file: FileFacts) -> None:
+    def _put_item(self, visit: "_Visit", file: FileIdentity) -> None:
         """Insert or update the row of a file."""
         values = (
             file.kind,
@@ -377,27 +377,6 @@ class FileWriter:
         return self._run
 
 
-class RowBuffer:
-    """Rows that are inserted together: one statement for many rows takes a fifth of the time."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._rows: dict[str, list[tuple[object, ...]]] = {}
-
-    def add(self, table: str, row: tuple[object, ...]) -> None:
-        """Add a row. One of a table in `_REPLACED` replaces a row with the same key."""
-        self._rows.setdefault(table, []).append(row)
-
-    def flush(self) -> None:
-        """Insert all rows."""
-        for table, rows in self._rows.items():
-            if rows:
-                values = ", ".join("?" * len(rows[0]))
-                insert = "INSERT OR REPLACE" if table in _REPLACED else "INSERT"
-                self._connection.executemany(f"{insert} INTO {table} VALUES ({values})", rows)
-                rows.clear()
-
-
 class _Visit:
     """A file while it is written."""
 
@@ -415,38 +394,3 @@ class _Visit:
         """Return the result of a step that nothing will replace, if it has one which becomes visible no later than what
         this visit writes."""
         return [each for each in self.owned if each.step == step and each.until == FOREVER and each.since <= self.epoch]
-
-
-def count_rows(kind: str, language: str, chunks: int) -> dict[str, int]:
-    """Return what a searchable file adds to the counts."""
-    counts = {f"files/{kind}": 1, f"chunks/{kind}": chunks}
-    if language:
-        counts[f"language/{kind}/{language}"] = 1
-    return counts
-
-
-def remove_rows(connection: sqlite3.Connection, item: int, id_: int) -> None:
-    """Remove a searchable file of an item, and the rows that it owns."""
-    [texts] = connection.execute("SELECT texts FROM searchable WHERE id = ?", (id_,)).fetchone()
-    connection.execute("DELETE FROM searchable WHERE id = ?", (id_,))
-    for table in OWNED_TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE file = ?", (id_,))
-    _remove_texts(connection, item, texts)
-
-
-def remove_result(connection: sqlite3.Connection, item: int, id_: int) -> None:
-    """Remove a result of an item."""
-    connection.execute("DELETE FROM results WHERE id = ?", (id_,))
-    _remove_texts(connection, item, id_)
-
-
-def _remove_texts(connection: sqlite3.Connection, item: int, owner: int) -> None:
-    """Remove texts, unless their result is there, or a searchable file still has them: the step `chunk` may have run
-    without the step `index`."""
-    used = connection.execute(
-        "SELECT 1 FROM results WHERE id = ?2 UNION ALL SELECT 1 FROM searchable WHERE item = ?1 AND texts = ?2 LIMIT 1",
-        (item, owner),
-    )
-    if used.fetchone() is None:
-        first = owner * TEXT_BLOCKS_MAX
-        connection.execute("DELETE FROM texts WHERE id BETWEEN ? AND ?", (first, first + TEXT_BLOCKS_MAX - 1))

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 from inorder.documents.copies import SizeFilter
 from inorder.library.reader import KnownFile, LibraryReader
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
 
 from .comparison import Change, ChangeLog
@@ -138,7 +138,7 @@ class CopyFinder:
             return []
         self._seen.execute("DELETE FROM removed WHERE rowid = ?", (row[0],))
         self._seen.execute("UPDATE gone SET is_removed = 0 WHERE item_id = ?", (row[1],))
-        return [FileResult(FileFacts(row[1]), is_removed=True)]
+        return [FileResult(FileIdentity(row[1]), is_removed=True)]
 
     def list_removed(self) -> Iterator[str]:
         """Yield the ids of the files that are gone, and were not renamed."""
@@ -173,9 +173,9 @@ class CopyFinder:
         return None if self._library is None else self._library.get_file(item_id)
 
 
-def make_facts(known: KnownFile, *, copy_of: str = "") -> FileFacts:
+def make_facts(known: KnownFile, *, copy_of: str = "") -> FileIdentity:
     """Return what is known of a file, as a visit hands it over."""
-    return FileFacts(
+    return FileIdentity(
         known.item_id,
         known.kind,
         known.path,

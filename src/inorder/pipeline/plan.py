@@ -13,7 +13,7 @@ import msgspec
 from inorder.documents.cost import estimate_code_chunks, estimate_pages
 from inorder.files.heads import read_head
 from inorder.library.reader import KnownFile, LibraryReader
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.stage.contracts import WorkItem
 
@@ -96,7 +96,7 @@ class FilePlan:
                 if item is not None:
                     yield item
             for item_id in copies.list_removed():
-                add_fact(FileResult(FileFacts(item_id), is_removed=True))
+                add_fact(FileResult(FileIdentity(item_id), is_removed=True))
 
     def _describe_settings(self, kind: FileKind) -> None:
         """Note what the settings of the steps for a kind of files are made of, once."""
@@ -123,7 +123,7 @@ class FilePlan:
     def _make_item(self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
         head, kind = self._look_at(change, known)
-        facts = FileFacts(change.item_id, str(kind), change.path, change.signature, b"", change.size)
+        facts = FileIdentity(change.item_id, str(kind), change.path, change.signature, b"", change.size)
         if not kind.role:
             self.outcome.count_not_read(kind.reason, name_type(change.item_id))
             add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
@@ -158,7 +158,7 @@ class FilePlan:
         change: Change,
         known: KnownFile | None,
         kind: FileKind,
-        facts: FileFacts,
+        facts: FileIdentity,
         head: bytes,
         also: list[FileResult],
     ) -> WorkItem | None:

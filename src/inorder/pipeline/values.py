@@ -8,7 +8,7 @@ import msgspec
 
 from inorder.documents.chunk.chunks import Chunk, format_chunk_id, pack_chunk_id
 from inorder.documents.embed.step import measure, summarize
-from inorder.library.rows import DenseVectors, StepResult, make_dense_result, make_step_result
+from inorder.library.rows import StepResult, StoredVectors, make_dense_result, make_step_result
 from inorder.library.totals import NORM_SCALE, FamilySummary
 
 SPARSE_STEP = "embed:sparse"
@@ -84,7 +84,7 @@ def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, pr
         return make_dense_result(
             settings,
             input_hash,
-            DenseVectors(provider.name, spec, vectors.shape[1], content),
+            StoredVectors(provider.name, spec, vectors.shape[1], content),
             extras=extras,
         )
     counts = [len(indices) for indices, _ in vectors]

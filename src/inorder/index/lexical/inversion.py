@@ -156,8 +156,8 @@ def merge_segments(connection: sqlite3.Connection, rules: MergeRules = _RULES) -
     chunks_max = rules.chunks_max or SEGMENT_CHUNKS_MAX
     found = list_segment_sizes(connection)
     sizes = [size for _, size in found]
-    [count] = connection.execute(f"SELECT COUNT(*) FROM {rules.dead}").fetchone()
-    if count * _DEAD_SHARE >= sum(sizes) > 0:
+    [dead] = connection.execute(f"SELECT COUNT(*) FROM {rules.dead}").fetchone()
+    if dead * _DEAD_SHARE >= sum(sizes) > 0:
         _merge_groups(connection, found, rules)
         return
     small = next((at for at in range(len(sizes), 0, -1) if sizes[at - 1] * 2 > chunks_max), 0)
