@@ -269,5 +269,5 @@ def test_sources_of_every_run_are_known_whatever_was_read_before(runs: Changes) 
     runs.doctags("docs")
     runs.index()
     with closing(sqlite3.connect(runs.data / "index.sqlite")) as index:
-        found = locations.find_roots(index, str(runs.data))
+        found = locations.find_roots(index)
     assert found["document"] == {"docs": str(runs.docs), "more": str(runs.folder / "more")}

@@ -14,8 +14,8 @@ INODES = 2**64
 
 
 def read_stats(folder: str, names: list[str]) -> "Stats | None":
-    """The stats of these files of a folder, whose path ends with a slash; None: one of them is not a regular file, or
-    cannot be read. Links are not followed."""
+    """The stats of these files of a folder, whose path ends with a slash; None: one of them is not a regular file,
+    cannot be read, or has a time before 1678 or after 2262. Links are not followed."""
     found = array("q")
     for name in names:
         try:
@@ -25,5 +25,8 @@ def read_stats(folder: str, names: list[str]) -> "Stats | None":
         if not stat.S_ISREG(info.st_mode):
             return None
         inode = info.st_ino if info.st_ino < INODES // 2 else info.st_ino - INODES
-        found.extend((info.st_size, info.st_mtime_ns, info.st_ctime_ns, inode))
+        try:
+            found.extend((info.st_size, info.st_mtime_ns, info.st_ctime_ns, inode))
+        except OverflowError:
+            return None
     return found
