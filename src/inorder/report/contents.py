@@ -53,9 +53,12 @@ def summarize_contents(data: str, stage: str, statuses: ItemStatuses) -> dict[st
 
 
 def _summarize_terms(data: str) -> dict[str, Any]:
-    """The totals of the lexical vectors, which are read from the index; empty: it cannot be read."""
-    from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
-
+    """The totals of the lexical vectors, which are read from the index; empty: it cannot be read, or the extra `ingest`
+    is not installed."""
+    try:
+        from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
+    except ModuleNotFoundError:
+        return {}
     with suppress(InorderError), closing(IndexTerms(data)) as index:
         return {"lexical": index.summarize()}
     return {}
