@@ -28,7 +28,7 @@ from inorder.host.memory import limit_free_memory, read_resident_bytes
 block = bytearray(4_000_000)
 del block  # from now on, glibc would take blocks of this size from its heap, and keep them
 content = b"1" * 3_000_000
-blocks = [(bytearray(3_000_000), bytearray(1000)) for _ in range(20)]
+blocks = [(bytearray(3_000_000), bytearray(100_000)) for _ in range(20)]  # the small ones fit into no gap
 for large, _ in blocks:
     large[:] = content
 before = read_resident_bytes()

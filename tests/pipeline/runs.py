@@ -27,10 +27,9 @@ class Library:
         self.settings = PipelineSettings(**settings)
 
     def run(self, *sources: Path, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
-        """Run the pipeline on threads."""
-        chosen = StageOptions(
-            data=self.data, policy="io", progress="none", telemetry=False, **{"workers": 2, **options}
-        )
+        """Run the pipeline, on threads unless the options say otherwise."""
+        fixed = {"data": self.data, "policy": "io", "progress": "none", "telemetry": False, "workers": 2}
+        chosen = StageOptions(**{**fixed, **options})
         request = RunRequest(
             sources=tuple(map(str, sources)), name=name, settings=self.settings, options=chosen, retries=retries
         )

@@ -179,7 +179,7 @@ def test_a_file_that_becomes_source_code_loses_what_it_had_as_a_document(docs: P
 def test_any_number_of_workers_gives_the_same_library(docs: Path, tmp_path: Path, workers: int) -> None:
     write(docs, **{f"{number}.md": NOTE.format(number) for number in range(40)})
     wanted = Library(tmp_path / "two")
-    wanted.run(docs)
+    assert wanted.run(docs).counts == FileCounts(new=44, not_read=1)
     library = Library(tmp_path / "other")
-    library.run(docs, workers=workers)
+    assert library.run(docs, workers=workers).counts == FileCounts(new=44, not_read=1)
     assert library.read_content_hash() == wanted.read_content_hash()

@@ -143,7 +143,8 @@ class FakeProcess:
         item = pickle.loads(packed) if type(packed) is bytes else packed
         envelope = run_attempt(self._function, Task(seq, attempt, item))
         self.tasks_done += 1
-        return [msgspec.structs.replace(envelope, payload=pickle.dumps(envelope.payload))], not self._tasks, None
+        packed_result = msgspec.structs.replace(envelope, payload=pickle.dumps(envelope.payload))
+        return [packed_result], not self._tasks, None
 
     def resident_bytes(self) -> int:
         return self.resident_sizes.get(self.tasks_done, 0)

@@ -20,7 +20,7 @@ from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, decode_path, read_rows
 from .generations import Generation
 from .rows import CHUNK, DENSE, INDEX, StoredVectors, unpack_dense
-from .schema import FOREVER, STEPS_MAX
+from .schema import FOREVER, STEPS_MAX, held_epoch
 from .sink import LibrarySource
 from .totals import Totals, read_difference
 
@@ -65,6 +65,8 @@ class KnownFile(msgspec.Struct, gc=False):
     reason: str
     copy_of: str
     parent: str
+    is_held: bool = False
+    """Whether it has results that become visible when the pass is complete."""
     states: dict[str, StepState] = {}
 
     @property
@@ -275,6 +277,12 @@ class LibraryReader:
                 f"ON failures.id BETWEEN value * {STEPS_MAX} AND value * {STEPS_MAX} + {STEPS_MAX - 1}",
                 (listed,),
             )
+            held = connection.execute(
+                "SELECT value FROM json_each(?1) CROSS JOIN pending ON pending.epoch = ?2 AND item = value",
+                (listed, held_epoch(connection.execute("SELECT epoch FROM generation").fetchone()[0])),
+            )
+            for (item,) in held:
+                by_item[item].is_held = True
             for item, step, category in failures:
                 by_item[item].states.setdefault(names[step], StepState("", b"", None)).category = category
         return list(by_item.values())
@@ -371,5 +379,5 @@ def make_file(row: Sequence[Any]) -> KnownFile:
         reason or "",
         copy_of or "",
         parent or "",
-        {},
+        states={},
     )

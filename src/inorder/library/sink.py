@@ -79,16 +79,24 @@ class LibrarySink(SqliteSink):
     """Writes the library of DATA.
 
     `read_entry` returns what an entry does to files: by default its payload. `run_id` is stored with what it writes.
-    With `publishes`, what is committed is published every few seconds, and when the sink is closed.
+    With `publishes`, what is committed is published every few seconds, and when the sink is closed. `is_last`: what
+    waits for the end of a pass is published when this one is complete; if not, another pass follows.
     """
 
     def __init__(
-        self, data: str, *, run_id: str = "", read_entry: ReadEntry = read_payload, publishes: bool = False
+        self,
+        data: str,
+        *,
+        run_id: str = "",
+        read_entry: ReadEntry = read_payload,
+        publishes: bool = False,
+        is_last: bool = True,
     ) -> None:
         self._data = data
         self._run_id = run_id
         self._read_entry = read_entry
         self._publishes = publishes
+        self._is_last = is_last
         self._facts: deque[FileResult] = deque()
         self._settings: deque[tuple[str, str, Mapping[str, str]]] = deque()
         self._publish_at_s = time.monotonic() + _PUBLISH_S
@@ -150,7 +158,10 @@ class LibrarySink(SqliteSink):
     def complete(self) -> None:
         """Publish everything: every entry of the run is applied."""
         self._write_facts()
-        self.finish()
+        if self._is_last:
+            self.finish()
+        else:
+            self.publish()
 
     def close(self) -> None:
         """Close the library and leave no log beside it, unless another process reads it. Idempotent."""

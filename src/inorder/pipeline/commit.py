@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
+from inorder.core.windows.id_set import IdSet
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
 from inorder.library.rows import FileResult, StepFailure, StepResult, decode_result
 from inorder.sinks.base import Entry
 from inorder.stage.manifest.rows import SCHEMA_VERSION
 
-from .outcome import RunOutcome
+from .outcome import FileClass, RunOutcome
 from .steps import DOCTAGS, EMBED
 from .visit import VisitOrder, decode_order
 
@@ -70,6 +71,14 @@ class CommitReader:
     def __init__(self, outcome: RunOutcome) -> None:
         self._outcome = outcome
         self._visited: dict[int, Visited] = {}
+        self._is_second = False
+        self._new, self._changed = IdSet(), IdSet()
+        """The files that the first pass has visited."""
+
+    def begin_second(self) -> None:
+        """Begin the pass of models. Its files are counted already."""
+        self._is_second = True
+        self._visited.clear()
 
     def read(self, entry: Entry) -> Visited:
         """Return what an entry means."""
@@ -92,13 +101,25 @@ class CommitReader:
             totals = outcome.get_step(made.step)
             totals.files += 1
             totals.duration_s += made.duration_ms / 1000
+        item_id = result.file.item_id
+        if self._is_second:
+            before: FileClass = "unchanged"
+            if item_id in self._new:
+                before = "new"
+            elif item_id in self._changed:
+                before = "changed"
+            outcome.counts.add(before, -1)
+            after: FileClass = "changed" if before == "unchanged" else before
+        else:
+            after = "changed" if visited.order.is_known else "new"
+            (self._changed if visited.order.is_known else self._new).add(item_id)
         if result.failure is not None:
             outcome.counts.add("failed")
             totals = outcome.get_step(result.failure.step)
             totals.failed += 1
             totals.duration_s += result.failure.duration_ms / 1000
             return
-        outcome.counts.add("changed" if visited.order.is_known else "new")
+        outcome.counts.add(after)
         for made in result.steps:
             if made.step == DOCTAGS:
                 outcome.count_pages(made.extras.get("pages_without_text", 0))

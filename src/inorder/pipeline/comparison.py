@@ -134,6 +134,17 @@ class Comparison:
             self._remove(row, unread)
             row = next(known, None)
 
+    def consider(self, row: KnownFile) -> None:
+        """Consider a file that is not compared: what the library knows of it holds."""
+        kind = FileKind.parse(row.kind)
+        if kind.role and not row.copy_of and not row.reason and find_due(self._table, kind, row, retries=self._retries):
+            self.changes.add(
+                Change(row.item_id, row.path, row.size, row.signature, is_known=True, has_new_content=False)
+            )
+        elif any(state.category and self._table.is_enabled(step) for step, state in row.states.items()):
+            self._outcome.counts.add("unchanged", -1)
+            self._outcome.counts.add("failed")
+
     def _remove(self, row: KnownFile, unread: str) -> None:
         """Note that a file is gone, unless it lies in a folder that could not be read."""
         if unread and row.item_id.startswith(unread):
@@ -180,7 +191,7 @@ class Comparison:
             outcome.counts.add("copy")
         elif row.reason:
             outcome.count_not_read(row.reason, name_type(row.item_id))
-        elif row.is_failed:
+        elif any(state.category and not self._table.is_skipped(step) for step, state in row.states.items()):
             outcome.counts.add("failed")
         else:
             outcome.counts.add("unchanged")

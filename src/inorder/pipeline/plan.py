@@ -76,6 +76,12 @@ class FilePlan:
             known = iter(()) if self._library is None else self._library.list_files(part.prefix)
             self._comparison.compare(walk_part(part, (self._data,)), known)
 
+    def consider_known(self) -> None:
+        """Walk nothing: find what is due for the files of these parts that the library knows."""
+        for part in sorted(self._parts, key=lambda part: part.prefix):
+            for known in () if self._library is None else self._library.list_files(part.prefix):
+                self._comparison.consider(known)
+
     def close(self) -> None:
         """Forget what was found."""
         self._comparison.changes.close()
@@ -179,7 +185,7 @@ class FilePlan:
         steps = make_due_steps(due)
         names = {step.name for step in steps}
         outputs = {} if known is None else known.list_outputs(names)
-        is_held = is_same and any(each.reason == "settings" for each in due)
+        is_held = known is not None and is_same and (known.is_held or any(each.reason == "settings" for each in due))
         order = VisitOrder(facts, steps, outputs, kind.problem, is_held, known is not None, also)
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
         is_code = kind.role == CODE

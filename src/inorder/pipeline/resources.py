@@ -1,7 +1,7 @@
 """What a worker opens once and uses for many files."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from inorder.errors import IntegrityError, OperatorError
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import StageError
 
-from .steps import PipelineSettings
+from .steps import CHUNK, PipelineSettings
 
 if TYPE_CHECKING:
     from inorder.library.reader import LibraryReader
@@ -27,6 +27,10 @@ class VisitResources:
         self._data = data
         self._staging = staging
         self._providers: dict[str, Any] = {}
+        self.shared: dict[str, Any] = {}
+        """Providers that were opened for all workers, by family."""
+        self.embedded: dict[tuple[str, str], Any] = {}
+        """Vectors of files whose group was embedded, by id and family."""
         self._library: LibraryReader | None = None
 
     @cached_property
@@ -44,9 +48,12 @@ class VisitResources:
         from inorder.documents.embed.providers.registry import open_dense, open_sparse
 
         spec = self._settings.families[family]
+        if family in self.shared:
+            return self.shared[family], spec
         if family not in self._providers:
             try:
-                self._providers[family] = open_dense(spec) if family == "dense" else open_sparse(spec)
+                limits = self._settings.server
+                self._providers[family] = open_dense(spec, limits) if family == "dense" else open_sparse(spec)
             except OperatorError as error:
                 raise StageError(f"cannot open the {family} provider: {error}", category="config") from None
         return self._providers[family], spec
@@ -78,6 +85,10 @@ class VisitResources:
         if found is None or found.output != output:
             raise StageError(f"the result of {step} changed while it was read", category="io", retryable=True)
         return found.content, found.texts
+
+    def read_chunk_texts(self, item_id: str, outputs: Mapping[str, bytes]) -> Sequence[str]:
+        """Return the texts of the chunks of a file. Raises StageError as `read_result` does."""
+        return self.read_result(item_id, CHUNK, outputs[CHUNK])[1]
 
     def close(self) -> None:
         """Close what is open."""

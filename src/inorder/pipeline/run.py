@@ -32,6 +32,8 @@ from inorder.stage.sources import is_address
 
 from .commit import CommitReader
 from .copies import make_facts
+from .models import NAME as MODELS
+from .models import SharedProviders, needs_device, split_passes
 from .outcome import RunOutcome
 from .plan import FilePlan
 from .resources import VisitResources
@@ -80,30 +82,40 @@ class _PipelineRun:
         self._data = os.fspath(self._options.data)
         self._outcome = RunOutcome(run_id=new_run_id())
         self._entries = CommitReader(self._outcome)
-        self._layout = DataLayout(self._data, NAME)
-        self._layout.create_folders(is_durable=self._options.fsync != "off")
+        DataLayout(self._data, NAME).create_folders(is_durable=self._options.fsync != "off")
 
     def run(self) -> RunOutcome:
-        """Run it."""
+        """Run it: the pass of what workers compute alone, and that of models, if there are any."""
         began_s = time.monotonic()
-        run_id = self._outcome.run_id
-        sink = LibrarySink(self._data, run_id=run_id, read_entry=self._entries.list_results, publishes=True)
-        with (
-            closing(sink),
-            closing(LibraryReader(self._data)) as library,
-            closing(self._compare(library, sink)) as plan,
-        ):
-            finished = self._visit(plan, library, sink)
+        first, second = split_passes(self._settings)
+        finished = self._run_pass(NAME, first, is_last=second is None)
+        if second is not None and finished.stop_kind is None:
+            self._entries.begin_second()
+            finished = self._run_pass(MODELS, second, is_last=True)
         self._describe(finished)
         self._outcome.wall_s = time.monotonic() - began_s
         return self._outcome
 
-    def _compare(self, library: LibraryReader, sink: LibrarySink) -> FilePlan:
+    def _run_pass(self, name: str, settings: PipelineSettings, *, is_last: bool) -> StageOutcome:
+        """Run one pass, which has a plan, a journal and a run of the one runner for itself. Files whose settings have
+        changed become visible with the last one."""
+        run_id = self._outcome.run_id
+        sink = LibrarySink(
+            self._data, run_id=run_id, read_entry=self._entries.list_results, publishes=True, is_last=is_last
+        )
+        with (
+            closing(sink),
+            closing(LibraryReader(self._data)) as library,
+            closing(self._compare(name, settings, library, sink)) as plan,
+        ):
+            return self._visit(name, settings, plan, library, sink)
+
+    def _compare(self, name: str, settings: PipelineSettings, library: LibraryReader, sink: LibrarySink) -> FilePlan:
         """Find what is to be done, and note the sources and the files that were only touched."""
         known = [KnownSource(source.name, source.path) for source in library.list_sources()]
         parts = resolve_sources(self._request.sources, known, self._request.name)
         plan = FilePlan(
-            self._settings,
+            settings,
             parts,
             library,
             self._outcome,
@@ -111,6 +123,9 @@ class _PipelineRun:
             retries=self._request.retries,
             force=self._options.force,
         )
+        if name == MODELS:
+            plan.consider_known()
+            return plan
         plan.compare()
         for part in parts:
             if part.moved_from:
@@ -124,15 +139,29 @@ class _PipelineRun:
             sink.write_files(FileResult(each) for each in facts)
         return plan
 
-    def _visit(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> StageOutcome:
+    def _visit(
+        self, name: str, settings: PipelineSettings, plan: FilePlan, library: LibraryReader, sink: LibrarySink
+    ) -> StageOutcome:
         """Visit every file with something to do."""
         manifests = [self._open_manifest(step) for step in self._list_steps()]
-        set_up = partial(_set_up, self._settings, self._layout.staging)
+        items = PlannedItems(plan, library, sink)
+        staging = DataLayout(self._data, name).staging
+        has_device = name == MODELS and needs_device(settings)
+        set_up = partial(_set_up, settings, staging)
         return run_stage(
-            StagePlan(NAME, PlannedItems(plan, library, sink), expected_items=plan.count, is_remainder=True),
-            partial(visit, self._settings),
-            self._options,
-            StageHooks(worker_setup=set_up, before_stage=set_up),
+            StagePlan(
+                name,
+                items,
+                expected_items=plan.count,
+                is_remainder=True,
+                policy="gpu" if has_device else None,
+                owns_device=False,
+            ),
+            partial(visit, settings),
+            msgspec.structs.replace(self._options, policy="gpu") if has_device else self._options,
+            SharedProviders(settings, staging).make_hooks()
+            if name == MODELS
+            else StageHooks(worker_setup=set_up, before_stage=set_up),
             origin=self._request.origin,
             sinks=[*manifests[1:], sink],
             manifest=lambda row, head: manifests[0],

@@ -19,6 +19,7 @@ from inorder.documents.chunk.settings import ChunkSettings
 from inorder.documents.convert import settings as convert
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.embed import step as embed
+from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.errors import require
 from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
@@ -29,6 +30,8 @@ DOCTAGS, CHUNK, INDEX = "doctags", "chunk", "index"
 EMBED = "embed"
 FAMILIES = ("dense", "sparse")
 NONE = "none"
+TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.0, f"{EMBED}:sparse": 3600.0}
+"""A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +46,12 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The absolute path of a file with passwords; `none`: there are none."""
     commands: tuple[str, ...] = (DOCTAGS, CHUNK, INDEX, EMBED)
     """Which steps run."""
-    timeouts_s: dict[str, float] = {}
+    skipped: tuple[str, ...] = ()
+    """Steps that do not run in this pass."""
+    timeouts_s: dict[str, float] = msgspec.field(default_factory=lambda: dict(TIMEOUTS_S))
     """The time limit of each step in seconds; one that is not there has the limit of the run."""
+    server: ServerLimits = ServerLimits()
+    """Limits of providers behind a server. Results do not depend on them."""
 
     @property
     def families(self) -> dict[str, str]:
@@ -103,6 +110,10 @@ class StepTable:
     def _chunk_parts(self) -> Mapping[str, str]:
         return chunk.settings_of(self._settings.chunk)
 
+    def is_skipped(self, step: str) -> bool:
+        """Whether a step is left to another pass."""
+        return step in self._settings.skipped
+
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""
-        return step.partition(":")[0] in self._settings.commands
+        return step.partition(":")[0] in self._settings.commands and step not in self._settings.skipped

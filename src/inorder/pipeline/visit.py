@@ -287,7 +287,9 @@ class _Visit:
         provider, spec = self._resources.open_provider(family)
         chunks = self._get_chunks()
         self._context.progress(0, len(chunks), "vector")
-        vectors = embed(family, [each.text for each in chunks], provider)
+        vectors = self._resources.embedded.pop((self._item.item_id, family), None)
+        if vectors is None:
+            vectors = embed(family, [each.text for each in chunks], provider)
         return pack_vectors(family, step.settings, input_hash, vectors, provider, spec)
 
     def _warn(self, warnings: Sequence[str]) -> None:
