@@ -122,7 +122,9 @@ class FileWriter:
             if item is not None:
                 self._remove_item(result.file.item_id, item, epoch)
             return
-        visit = _Visit(item or self._next_item, result.file.item_id, epoch, self._list_owned(item) if item else None)
+        visit = _FileWrite(
+            item or self._next_item, result.file.item_id, epoch, self._list_owned(item) if item else None
+        )
         if item is None:
             known[result.file.item_id] = self._next_item
             self._next_item += 1
@@ -138,7 +140,7 @@ class FileWriter:
         if visit.is_changed:
             self._rows.add("pending", (epoch, visit.item, not visit.is_new))
 
-    def _put_item(self, visit: "_Visit", file: FileIdentity) -> None:
+    def _put_item(self, visit: "_FileWrite", file: FileIdentity) -> None:
         """Insert or update the row of a file."""
         values = (
             file.kind,
@@ -161,13 +163,13 @@ class FileWriter:
 
     def _remove_item(self, item_id: str, item: int, epoch: int) -> None:
         """Remove a file with everything that it owns. What is visible of it stays until the epoch."""
-        self._drop_states(_Visit(item, item_id, epoch, self._list_owned(item)), None)
+        self._drop_states(_FileWrite(item, item_id, epoch, self._list_owned(item)), None)
         self._connection.execute("UPDATE items SET removed = 1 WHERE id = ?", (item,))
         self._rows.add("pending", (epoch, item, True))
 
     # ---- Steps
 
-    def _put_result(self, visit: "_Visit", result: StepResult) -> None:
+    def _put_result(self, visit: "_FileWrite", result: StepResult) -> None:
         """Write the state of a step and its content, unless its content is the same as before."""
         step = self.find_step(result.step)
         key = visit.item * STEPS_MAX + step
@@ -218,7 +220,7 @@ class FileWriter:
         for block in blocks:
             self._rows.add("texts", (owner * TEXT_BLOCKS_MAX + block.first, block.checksum, block.data))
 
-    def _put_rows(self, visit: "_Visit", result: StepResult, rows: SearchRows) -> None:
+    def _put_rows(self, visit: "_FileWrite", result: StepResult, rows: SearchRows) -> None:
         """Write the rows of a file in the index, unless they are the same as before and of the same texts."""
         step = self.find_step(INDEX)
         texts = 0 if rows.texts else visit.texts or self._find_texts(visit)
@@ -265,7 +267,7 @@ class FileWriter:
         counts = count_rows(rows.kind, rows.language, len(rows.chunks))
         self._add(visit, visit.epoch, _Owned(number, step, 0, 0, output, summary, True, counts), 1)
 
-    def _put_failure(self, visit: "_Visit", failure: StepFailure) -> None:
+    def _put_failure(self, visit: "_FileWrite", failure: StepFailure) -> None:
         """Write why a step failed. Unless the file is not to blame, it loses the results of that step and of those
         after it."""
         step = self.find_step(failure.step)
@@ -288,7 +290,7 @@ class FileWriter:
             ),
         )
 
-    def _drop_states(self, visit: "_Visit", steps: set[int] | None) -> None:
+    def _drop_states(self, visit: "_FileWrite", steps: set[int] | None) -> None:
         """Remove the states of some steps, or of all, and retire their results."""
         self._retire(visit, [each for each in visit.owned if steps is None or each.step in steps])
         if visit.is_new:
@@ -321,7 +323,7 @@ class FileWriter:
             found.append(_Owned(id_, index, since, until, bytes.fromhex(digest), summary, True, counts))
         return found
 
-    def _retire(self, visit: "_Visit", owned: Iterable[_Owned]) -> None:
+    def _retire(self, visit: "_FileWrite", owned: Iterable[_Owned]) -> None:
         """Make results invisible from the epoch of a visit on. Those that were never visible are removed."""
         for each in owned:
             visit.owned.remove(each)
@@ -344,7 +346,7 @@ class FileWriter:
         else:
             remove_result(self._connection, item, each.id)
 
-    def _add(self, visit: "_Visit", epoch: int, each: _Owned, times: int) -> None:
+    def _add(self, visit: "_FileWrite", epoch: int, each: _Owned, times: int) -> None:
         """Add a result to the totals from an epoch on, or remove it from them."""
         visit.is_changed = True
         name = self._names[each.step]
@@ -353,7 +355,7 @@ class FileWriter:
             counts.update(count_family(name, _SUMMARY.decode(each.summary)))
         self._totals.add(epoch, hash_result(visit.item_id, name, each.output), counts, times)
 
-    def _find_texts(self, visit: "_Visit") -> int:
+    def _find_texts(self, visit: "_FileWrite") -> int:
         """Return the owner of the texts of the chunks of an item: its latest result of the step `chunk`."""
         step = self.find_step(CHUNK)
         return max((each.id for each in visit.owned if each.step == step), default=0)
@@ -377,7 +379,7 @@ class FileWriter:
         return self._run
 
 
-class _Visit:
+class _FileWrite:
     """A file while it is written."""
 
     def __init__(self, item: int, item_id: str, epoch: int, owned: list[_Owned] | None) -> None:

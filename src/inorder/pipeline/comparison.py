@@ -28,7 +28,7 @@ _BATCH = 256
 """Changes that are encoded together."""
 
 
-class Change(msgspec.Struct, array_like=True):
+class FileChange(msgspec.Struct, array_like=True):
     """A file with something to do."""
 
     item_id: str
@@ -50,11 +50,11 @@ class ChangeLog:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="inorder-plan-")  # noqa: SIM115
-        self._batch: list[Change] = []
+        self._batch: list[FileChange] = []
         self._encode = msgspec.msgpack.Encoder().encode
         self.count = 0
 
-    def add(self, change: Change) -> None:
+    def add(self, change: FileChange) -> None:
         """Add a change."""
         self.count += 1
         self._batch.append(change)
@@ -66,10 +66,10 @@ class ChangeLog:
         self._file.write(len(data).to_bytes(4) + data)
         self._batch = []
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[FileChange]:
         if self._batch:
             self._write()
-        decoder = msgspec.msgpack.Decoder(list[Change])
+        decoder = msgspec.msgpack.Decoder(list[FileChange])
         place = 0
         while True:
             self._file.seek(place)
@@ -85,7 +85,7 @@ class ChangeLog:
         self._file.close()
 
 
-class Comparison:
+class SourceComparison:
     """Compares files with what the library knows of them, and collects what is to be done."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Comparison:
         kind = FileKind.parse(row.kind)
         if kind.role and not row.copy_of and not row.reason and find_due(self._table, kind, row, retries=self._retries):
             self.changes.add(
-                Change(row.item_id, row.path, row.size, row.signature, is_known=True, has_new_content=False)
+                FileChange(row.item_id, row.path, row.size, row.signature, is_known=True, has_new_content=False)
             )
         elif any(state.category and self._table.is_enabled(step) for step, state in row.states.items()):
             self._outcome.counts.add("unchanged", -1)
@@ -150,7 +150,7 @@ class Comparison:
         if unread and row.item_id.startswith(unread):
             self.count(row)
         else:
-            self.changes.add(Change(row.item_id, row.path, row.size, is_known=True, is_removed=True))
+            self.changes.add(FileChange(row.item_id, row.path, row.size, is_known=True, is_removed=True))
             self._outcome.counts.add("removed")
 
     def _compare_file(self, file: ListedFile, row: KnownFile) -> None:
@@ -197,8 +197,8 @@ class Comparison:
             outcome.counts.add("unchanged")
 
 
-def _describe(file: ListedFile, *, is_known: bool = False, has_new_content: bool = True) -> Change:
-    return Change(
+def _describe(file: ListedFile, *, is_known: bool = False, has_new_content: bool = True) -> FileChange:
+    return FileChange(
         file.item_id,
         file.path,
         0 if file.stat is None else file.stat.size,

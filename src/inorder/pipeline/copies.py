@@ -18,7 +18,7 @@ from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
 
-from .comparison import Change, ChangeLog
+from .comparison import ChangeLog, FileChange
 
 _PAGE_CACHE = "PRAGMA cache_size = -8192"
 _LOOKUP = 500
@@ -35,7 +35,7 @@ class FoundCopy(NamedTuple):
     """What happens to other files if it becomes a document."""
 
 
-class CopyFinder:
+class CopyDetector:
     """Finds copies and renamed files among the changes of a plan. What it has seen is on disk, not in memory."""
 
     def __init__(
@@ -66,7 +66,7 @@ class CopyFinder:
     ) -> None:
         self._seen.close()
 
-    def _note_gone(self, changes: Iterable[Change]) -> None:
+    def _note_gone(self, changes: Iterable[FileChange]) -> None:
         """Note the files that are removed, or have another content than the library knows."""
         gone = ((each.item_id, each.is_removed) for each in changes if each.is_known and each.has_new_content)
         self._seen.executemany("INSERT OR IGNORE INTO gone VALUES (?, ?)", gone)
@@ -85,7 +85,7 @@ class CopyFinder:
             if known is not None:
                 yield known
 
-    def find(self, change: Change, kind: str, head: bytes) -> FoundCopy:
+    def find(self, change: FileChange, kind: str, head: bytes) -> FoundCopy:
         """Return whether a file with new content is a copy, and what happens to other files if it is none."""
         if not change.size or not (self._hashes_all or self._sizes.has_two(change.size)):
             return FoundCopy()

@@ -18,8 +18,8 @@ from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.stage.contracts import WorkItem
 
 from .classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file, reconsider
-from .comparison import Change, Comparison
-from .copies import CopyFinder, make_facts
+from .comparison import FileChange, SourceComparison
+from .copies import CopyDetector, make_facts
 from .due import find_due, make_due_steps
 from .outcome import RunOutcome, name_type
 from .source_names import SourcePart
@@ -55,7 +55,7 @@ class FilePlan:
         self._retries = retries
         self._force = force
         self.outcome = outcome
-        self._comparison = Comparison(settings, self._table, outcome, retries=retries, force=force)
+        self._comparison = SourceComparison(settings, self._table, outcome, retries=retries, force=force)
         self._add_settings: AddSettings = lambda step, digest, parts: None
         self._kinds: set[FileKind] = set()
         """The kinds of files that items were made of."""
@@ -92,7 +92,7 @@ class FilePlan:
         comparison, self._add_settings = self._comparison, add_settings
         hashes_all = self._has_other_sources
         library = self._library if comparison.has_known or hashes_all else None
-        with CopyFinder(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
+        with CopyDetector(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
                 item = None if change.is_removed else self._make_item(change, copies, add_fact)
                 if item is not None:
@@ -123,10 +123,12 @@ class FilePlan:
         """Make a file a document that was a copy of one."""
         kind = FileKind.parse(known.kind)
         facts = make_facts(known)
-        change = Change(known.item_id, known.path, known.size, known.signature, is_known=True)
+        change = FileChange(known.item_id, known.path, known.size, known.signature, is_known=True)
         return self._make_work(change, known, kind, facts, b"", also)
 
-    def _make_item(self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]) -> WorkItem | None:
+    def _make_item(
+        self, change: FileChange, copies: CopyDetector, add_fact: Callable[[FileResult], None]
+    ) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
         head, kind = self._look_at(change, known)
         facts = FileIdentity(change.item_id, str(kind), change.path, change.signature, b"", change.size)
@@ -144,7 +146,7 @@ class FilePlan:
             also = list(found.also)
         return self._make_work(change, known, kind, facts, head, also)
 
-    def _look_at(self, change: Change, known: KnownFile | None) -> tuple[bytes, FileKind]:
+    def _look_at(self, change: FileChange, known: KnownFile | None) -> tuple[bytes, FileKind]:
         """The first bytes of a file, and what it is."""
         if known is not None and not change.has_new_content:
             kind = reconsider(FileKind.parse(known.kind), change.path, self._settings.convert)
@@ -161,7 +163,7 @@ class FilePlan:
 
     def _make_work(
         self,
-        change: Change,
+        change: FileChange,
         known: KnownFile | None,
         kind: FileKind,
         facts: FileIdentity,
