@@ -17,9 +17,21 @@ from inorder.library.rows import FileFacts, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.stage.contracts import WorkItem
 
-from .classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file, reconsider
-from .comparison import Change, Comparison
-from .copies import CopyFinder, make_facts
+from .addressed import decode_source, encode_source
+from .archives import ArchiveReader
+from .classify import (
+    ARCHIVE,
+    CODE,
+    DOCUMENT,
+    HEAD_BYTES,
+    UNREADABLE,
+    FileKind,
+    classify_content,
+    classify_file,
+    reconsider,
+)
+from .comparison import Change, Comparison, make_facts
+from .copies import CopyFinder
 from .due import find_due, make_due_steps
 from .outcome import RunOutcome, name_type
 from .source_names import SourcePart
@@ -43,10 +55,12 @@ class FilePlan:
         outcome: RunOutcome,
         *,
         data: str,
+        add_listed: Callable[[FileResult], None] = lambda result: None,
         retries: bool = False,
         force: bool = False,
     ) -> None:
-        """`library` is None if there is none yet. `retries`: failed steps are due. `force`: all steps are due."""
+        """`library` is None if there is none yet. `add_listed` is called with what the library must know of archives
+        and their members before any of them is visited. `retries`: failed steps are due. `force`: all steps are due."""
         self._settings = settings
         self._table = StepTable(settings)
         self._parts = parts
@@ -55,7 +69,17 @@ class FilePlan:
         self._retries = retries
         self._force = force
         self.outcome = outcome
-        self._comparison = Comparison(settings, self._table, outcome, retries=retries, force=force)
+        self._archives = ArchiveReader(settings.password_file)
+        self._comparison = Comparison(
+            settings,
+            self._table,
+            outcome,
+            archives=self._archives,
+            library=library,
+            add_listed=add_listed,
+            retries=retries,
+            force=force,
+        )
         self._add_settings: AddSettings = lambda step, digest, parts: None
         self._kinds: set[FileKind] = set()
         """The kinds of files that items were made of."""
@@ -118,12 +142,20 @@ class FilePlan:
         kind = FileKind.parse(known.kind)
         facts = make_facts(known)
         change = Change(known.item_id, known.path, known.size, known.signature, is_known=True)
+        if known.parent and self._library is not None:
+            archive = self._library.get_file(known.parent)
+            change.parent, change.archive = known.parent, "" if archive is None else archive.path
         return self._make_work(change, known, kind, facts, b"", also)
 
     def _make_item(self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
+        if change.archive and change.has_new_content and not self._find_member(change):
+            return None
         head, kind = self._look_at(change, known)
         facts = FileFacts(change.item_id, str(kind), change.path, change.signature, b"", change.size)
+        facts.parent = change.parent
+        if kind.problem:
+            facts.sha256 = change.sha256
         if not kind.role:
             self.outcome.count_not_read(kind.reason, name_type(change.item_id))
             add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
@@ -145,13 +177,26 @@ class FilePlan:
             if kind is not None:
                 return b"", kind
         if change.problem:
-            return b"", FileKind(DOCUMENT, "unknown", problem=change.problem)
+            is_archive = change.kind.startswith(f"{ARCHIVE}:")
+            return b"", (FileKind.parse(change.kind) if is_archive else UNREADABLE)._replace(problem=change.problem)
+        if change.source:
+            return b"", classify_content(change.path, change.kind, change.size, self._settings.convert)
         try:
             head = read_head(change.path, HEAD_BYTES)
         except OSError as error:
-            return b"", FileKind(DOCUMENT, "unknown", problem=f"the file cannot be read: {error.strerror or error}")
+            return b"", UNREADABLE._replace(problem=f"the file cannot be read: {error.strerror or error}")
         rules = {"is_document": change.is_document, "not_code": change.not_code}
         return head, classify_file(change.path, head, change.size, self._settings.convert, **rules)  # type: ignore[arg-type]
+
+    def _find_member(self, change: Change) -> bool:
+        """Complete what is known of a member of an archive that was not opened. Returns whether it is still there: if
+        not, the archive has changed since it was compared, and the next run sees that."""
+        member = self._archives.find(change.parent, change.archive, change.item_id)
+        if member is None or member.content is None:
+            return False
+        change.problem, change.kind, change.signature = member.problem, member.content.kind, member.signature
+        change.source = encode_source(member.content.source)
+        return True
 
     def _make_work(
         self,
@@ -175,20 +220,26 @@ class FilePlan:
         )
         if not due:
             return None
+        reads_file = not kind.problem and any(not each.step.reads for each in due)
+        if reads_file and change.archive and not change.source and not self._find_member(change):
+            return None
         self._describe_settings(kind)
+        if known is not None and known.states and FileKind.parse(known.kind).role != kind.role:
+            also = [FileResult(FileFacts(change.item_id), is_removed=True), *also]
         steps = make_due_steps(due)
         names = {step.name for step in steps}
         outputs = {} if known is None else known.list_outputs(names)
         is_held = is_same and any(each.reason == "settings" for each in due)
-        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, known is not None, also)
+        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, known is not None and known.is_visited, also)
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
         is_code = kind.role == CODE
+        source = decode_source(change.source) if change.source and not kind.problem else None
         return WorkItem(
             item_id=change.item_id,
-            inputs={} if kind.problem else {FILE: change.path},
+            inputs={FILE: source or change.path} if reads_file else {},
             identity=hash_strings(change.item_id, content, *(f"{step.name}={step.settings}" for step in steps)),
             cost_hint=estimate_code_chunks(change.size) if is_code else estimate_pages(kind.kind, head, change.size),
             size_hint=_RESULT_BYTES + _RESULT_FACTOR * change.size,
             meta={"order": encode_order(order)},
-            batch_key=kind.kind,
+            batch_key=(source.batch_key if source is not None else "") or kind.kind,
         )

@@ -31,7 +31,7 @@ from inorder.stage.run import run_stage
 from inorder.stage.sources import is_address
 
 from .commit import CommitReader
-from .copies import make_facts
+from .comparison import make_facts
 from .outcome import RunOutcome
 from .plan import FilePlan
 from .resources import VisitResources
@@ -41,6 +41,7 @@ from .visit import RESOURCES, visit
 
 NAME = "run"
 """The name of the run in DATA: of its journal, its lock and its telemetry."""
+_LISTED_BATCH = 1000
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,10 +109,12 @@ class _PipelineRun:
             library,
             self._outcome,
             data=self._data,
+            add_listed=(listed := ListedRows(sink)).add,
             retries=self._request.retries,
             force=self._options.force,
         )
         plan.compare()
+        listed.write()
         for part in parts:
             if part.moved_from:
                 self._outcome.notes.append(
@@ -120,8 +123,9 @@ class _PipelineRun:
             kind = "address" if is_address(part.location) else "folder"
             sink.put_source(Source(part.name, part.location, kind, walked_at=time.time()))
         if plan.touched:
-            facts = (msgspec.structs.replace(make_facts(file), signature=new) for file, new in plan.touched)
-            sink.write_files(FileResult(each) for each in facts)
+            sink.write_files(
+                FileResult(make_facts(file, copy_of=file.copy_of, signature=new)) for file, new in plan.touched
+            )
         return plan
 
     def _visit(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> StageOutcome:
@@ -162,6 +166,27 @@ class _PipelineRun:
             outcome.generation = library.read_generation().number
         outcome.documents = counts.get("files/document", 0)
         outcome.source_files = counts.get("files/code", 0)
+
+
+class ListedRows:
+    """What the library must know of archives and their members before any of them is visited. It is written in
+    batches, in order: the members before their archive."""
+
+    def __init__(self, sink: LibrarySink) -> None:
+        self._sink = sink
+        self._rows: list[FileResult] = []
+
+    def add(self, row: FileResult) -> None:
+        """Add a row."""
+        self._rows.append(row)
+        if len(self._rows) >= _LISTED_BATCH:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was added."""
+        if self._rows:
+            self._sink.write_files(self._rows)
+            self._rows = []
 
 
 class PlannedItems:

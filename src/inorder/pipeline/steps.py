@@ -23,12 +23,13 @@ from inorder.errors import require
 from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
 
-from .classify import CODE, DOCUMENT, FileKind
+from .classify import ARCHIVE, CODE, DOCUMENT, FileKind
 
 DOCTAGS, CHUNK, INDEX = "doctags", "chunk", "index"
 EMBED = "embed"
 FAMILIES = ("dense", "sparse")
 NONE = "none"
+_MAIL_KINDS = ("mail", "mailbox")
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,9 +89,11 @@ class StepTable:
         settings = self._settings
         if kind.role == CODE:
             return [(INDEX, "", index.VERSION, index.settings_of(CODE, kind.kind))]
+        if kind.role == ARCHIVE:
+            return [(DOCTAGS, "", convert.VERSION, _describe_listing())]
         require(kind.role == DOCUMENT, f"a file of kind {str(kind)!r} goes through no step")
         return [
-            (DOCTAGS, "", convert.VERSION, convert.settings_of(settings.convert, kind.kind)),
+            (DOCTAGS, "", convert.VERSION, self._describe_document(kind.kind)),
             (CHUNK, DOCTAGS, chunk.VERSION, self._chunk_parts),
             (INDEX, CHUNK, index.VERSION, index.settings_of(DOCUMENT)),
             *(
@@ -99,6 +102,11 @@ class StepTable:
             ),
         ]
 
+    def _describe_document(self, kind: str) -> Mapping[str, str]:
+        """What the document of a file depends on. A mail is listed again whenever an archive would be."""
+        parts = convert.settings_of(self._settings.convert, kind)
+        return {**parts, **_describe_listing()} if kind in _MAIL_KINDS else parts
+
     @cached_property
     def _chunk_parts(self) -> Mapping[str, str]:
         return chunk.settings_of(self._settings.chunk)
@@ -106,3 +114,10 @@ class StepTable:
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""
         return step.partition(":")[0] in self._settings.commands
+
+
+def _describe_listing() -> Mapping[str, str]:
+    """What the members of an archive depend on."""
+    from inorder.documents.archives.listing import LISTING_VERSION  # with all that unpacks archives
+
+    return {"archives": str(LISTING_VERSION)}

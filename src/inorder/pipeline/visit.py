@@ -125,7 +125,8 @@ class _Visit:
     def _adopt(self, partial: FileResult) -> None:
         """Go on after what an earlier attempt has handed over, if it was made of the same file in the same way."""
         settings = {step.name: step.settings for step in self._order.steps}
-        is_same = partial.file.sha256 == hashlib.sha256(self._content).digest()
+        digest = hashlib.sha256(self._content).digest() if FILE in self._item.inputs else self._order.facts.sha256
+        is_same = partial.file.sha256 == digest
         if is_same and all(settings.get(step.step) == step.settings for step in partial.steps):
             self.result.steps, self.result.rows = partial.steps, partial.rows
             self._outputs.update({step.step: step.output for step in partial.steps})
