@@ -26,7 +26,7 @@ class Library:
         self.data = data
         self.settings = PipelineSettings(**settings)
 
-    def run(self, *sources: Path, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
+    def run(self, *sources: Path | str, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
         """Run the pipeline on threads."""
         chosen = StageOptions(data=self.data, policy="io", workers=2, progress="none", telemetry=False, **options)
         request = RunRequest(

@@ -164,8 +164,8 @@ class LibraryReader:
             return {} if row is None else msgspec.json.decode(row[0], type=dict[str, str])
 
     def count_items(self) -> dict[str, int]:
-        """Return the number of files by what became of them: `read`, `failed`, `copy`, and `not read: REASON`. Members of
-        archives are files. Parts of long documents are not, nor are archives, unless they cannot be read."""
+        """Return the number of files by what became of them: `read`, `failed`, `copy`, and `not read: REASON`.
+        Members of archives are files. Parts of long documents are not, nor are archives that can be read."""
         with self.snapshot() as connection:
             rows = connection.execute(
                 "SELECT CASE WHEN copy_of IS NOT NULL THEN 'copy' WHEN reason IS NOT NULL THEN 'not read: ' || reason "

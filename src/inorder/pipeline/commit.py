@@ -15,8 +15,9 @@ from inorder.library.rows import FileResult, StepFailure, StepResult, decode_res
 from inorder.sinks.base import Entry
 from inorder.stage.manifest.rows import SCHEMA_VERSION
 
-from .outcome import RunOutcome
-from .steps import DOCTAGS, EMBED
+from .classify import FileKind
+from .outcome import RunOutcome, name_type
+from .steps import DOCTAGS, EMBED, StepTable
 from .visit import VisitOrder, decode_order
 
 LIBRARY_FILE = "library.sqlite"
@@ -27,23 +28,27 @@ OUTSIDE = frozenset(("provider",))
 class Visited:
     """A finished visit."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, table: StepTable) -> None:
         self.order: VisitOrder = decode_order(entry.item.item)
         delivered = getattr(entry.payload, "delivery", None)
         self.result = decode_result(delivered) if isinstance(delivered, bytes) else FileResult(self.order.facts)
         self.result.is_held = self.order.is_held
         self.warnings: Sequence[str] = getattr(entry.payload, "warnings", ())
         if entry.failure is not None:
-            self.result.failure = self._describe_failure(entry, entry.failure)
+            self.result.failure = self._describe_failure(entry, entry.failure, table)
 
-    def _describe_failure(self, entry: Entry, failure: Failure) -> StepFailure:
+    def _describe_failure(self, entry: Entry, failure: Failure, table: StepTable) -> StepFailure:
         names = [step.name for step in self.order.steps]
         failed = failure.step if failure.step in names else names[0]
         step = self.order.steps[names.index(failed)]
+        settings = step.settings
+        if self.result.file.kind != self.order.facts.kind:  # the visit has seen what the file is
+            by_name = {each.name: each.settings for each in table.list_steps(FileKind.parse(self.result.file.kind))}
+            settings = by_name.get(failed, settings)
         inputs = {made.step: made.output for made in self.result.steps} | self.order.outputs
         return StepFailure(
             failed,
-            step.settings,
+            settings,
             inputs.get(step.reads, b"") if step.reads else self.result.file.sha256[:16],
             failure.category.value,
             failure.message,
@@ -67,15 +72,16 @@ def _list_after(order: VisitOrder, failed: str) -> list[str]:
 class CommitReader:
     """Reads the entries of a run, for all of its sinks."""
 
-    def __init__(self, outcome: RunOutcome) -> None:
+    def __init__(self, outcome: RunOutcome, table: StepTable) -> None:
         self._outcome = outcome
+        self._table = table
         self._visited: dict[int, Visited] = {}
 
     def read(self, entry: Entry) -> Visited:
         """Return what an entry means."""
         found = self._visited.get(entry.seq)
         if found is None:
-            found = self._visited[entry.seq] = Visited(entry)
+            found = self._visited[entry.seq] = Visited(entry, self._table)
         return found
 
     def list_results(self, entry: Entry) -> Iterator[FileResult]:
@@ -98,7 +104,11 @@ class CommitReader:
             totals.failed += 1
             totals.duration_s += result.failure.duration_ms / 1000
             return
-        outcome.counts.add("changed" if visited.order.is_known else "new")
+        if result.file.reason:
+            outcome.count_not_read(result.file.reason, name_type(result.file.item_id))
+            return
+        is_same = visited.order.is_known and not result.steps  # only its version is another one
+        outcome.counts.add("unchanged" if is_same else "changed" if visited.order.is_known else "new")
         for made in result.steps:
             if made.step == DOCTAGS:
                 outcome.count_pages(made.extras.get("pages_without_text", 0))

@@ -23,6 +23,7 @@ from inorder.documents.copies import SizeFilter
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileFacts, FileResult
 from inorder.stage.fingerprints import hash_file
+from inorder.stage.sources import is_address
 
 from .addressed import encode_source
 from .archives import ArchiveReader, describe_archive, hash_archive, make_archive_kind
@@ -346,8 +347,8 @@ class Comparison:
 
 
 def _is_unreadable(kind: FileKind, row: KnownFile) -> bool:
-    """Whether a row is that of a member of an archive that cannot be read, as its listing says."""
-    return kind == UNREADABLE and bool(row.parent) and row.is_failed
+    """Whether a row is that of a member or an object that cannot be read, as its listing says."""
+    return kind == UNREADABLE and row.is_failed and (bool(row.parent) or is_address(row.path))
 
 
 _NO_CODE = "a member of an archive"

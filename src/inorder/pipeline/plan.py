@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from inorder.documents.convert.settings import ANY
 from inorder.documents.cost import estimate_code_chunks, estimate_pages
+from inorder.documents.readers.registry import READERS
 from inorder.files.heads import read_head
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileFacts, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
+from inorder.sources.fetching import FetchLimits
 from inorder.stage.contracts import WorkItem
+from inorder.stage.sources import is_address
 
 from .addressed import decode_source, encode_source
 from .archives import ArchiveReader
@@ -34,10 +38,11 @@ from .comparison import Change, Comparison, make_facts
 from .copies import CopyFinder
 from .due import find_due, make_due_steps
 from .outcome import RunOutcome, name_type
+from .remote import list_remote
 from .source_names import SourcePart
 from .steps import PipelineSettings, StepTable
 from .visit import FILE, VisitOrder, encode_order
-from .walk import walk_part
+from .walk import ListedFile, ListedMembers, walk_part
 
 AddSettings = Callable[[str, str, Mapping[str, str]], None]
 _RESULT_BYTES, _RESULT_FACTOR = 2000, 3
@@ -98,7 +103,18 @@ class FilePlan:
         """Walk all parts, and compare them with the library. Raises OperatorError if one of them is not there."""
         for part in sorted(self._parts, key=lambda part: part.prefix):
             known = iter(()) if self._library is None else self._library.list_files(part.prefix)
-            self._comparison.compare(walk_part(part, (self._data,)), known)
+            self._comparison.compare(self._list(part), known)
+
+    def _list(self, part: SourcePart) -> Iterator[ListedFile | ListedMembers]:
+        if not is_address(part.location):
+            return walk_part(part, (self._data,))
+        limits = FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
+        return list_remote(part, limits)
+
+    @property
+    def has_remote(self) -> bool:
+        """Whether one of the sources is remote."""
+        return any(is_address(part.location) for part in self._parts)
 
     def close(self) -> None:
         """Forget what was found."""
@@ -124,6 +140,9 @@ class FilePlan:
 
     def _describe_settings(self, kind: FileKind) -> None:
         """Note what the settings of the steps for a kind of files are made of, once."""
+        if kind.kind == ANY:  # the visit sees which kind it is
+            for each in (*READERS, "image"):
+                self._describe_settings(kind._replace(kind=each))
         if kind not in self._kinds:
             self._kinds.add(kind)
             for step, (digest, parts) in self._table.describe_settings(kind).items():
@@ -161,7 +180,7 @@ class FilePlan:
             add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
             return None
         also: list[FileResult] = []
-        if kind.role == DOCUMENT and not kind.problem:
+        if kind.role == DOCUMENT and not kind.problem and not is_address(change.path):
             found = copies.find(change, str(kind), head)
             if found.copy_of:
                 self.outcome.counts.add("copy")

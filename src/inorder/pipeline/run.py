@@ -22,7 +22,6 @@ from inorder.library.rows import FileResult
 from inorder.library.sink import LibrarySink, Source
 from inorder.runtime.identity import new_run_id
 from inorder.sinks.manifest import ManifestSink
-from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageHooks, StageOutcome, StagePlan, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.rows import make_config_row
@@ -34,10 +33,11 @@ from .commit import CommitReader
 from .comparison import make_facts
 from .outcome import RunOutcome
 from .plan import FilePlan
-from .resources import VisitResources
+from .remote import count_remote, fetch_remote
+from .resources import ResourceHooks
 from .source_names import KnownSource, resolve_sources
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
-from .visit import RESOURCES, visit
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
+from .visit import visit
 
 NAME = "run"
 """The name of the run in DATA: of its journal, its lock and its telemetry."""
@@ -80,7 +80,7 @@ class _PipelineRun:
         self._options = msgspec.structs.replace(request.options, data=os.path.abspath(request.options.data))
         self._data = os.fspath(self._options.data)
         self._outcome = RunOutcome(run_id=new_run_id())
-        self._entries = CommitReader(self._outcome)
+        self._entries = CommitReader(self._outcome, StepTable(request.settings))
         self._layout = DataLayout(self._data, NAME)
         self._layout.create_folders(is_durable=self._options.fsync != "off")
 
@@ -131,12 +131,15 @@ class _PipelineRun:
     def _visit(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> StageOutcome:
         """Visit every file with something to do."""
         manifests = [self._open_manifest(step) for step in self._list_steps()]
-        set_up = partial(_set_up, self._settings, self._layout.staging)
+        resources = ResourceHooks(self._settings, self._layout.staging)
+        hooks = StageHooks(worker_setup=resources.open, before_stage=resources.open, after_stage=resources.close)
+        if plan.has_remote:
+            hooks = msgspec.structs.replace(hooks, group_size=count_remote, before_group=fetch_remote)
         return run_stage(
             StagePlan(NAME, PlannedItems(plan, library, sink), expected_items=plan.count, is_remainder=True),
             partial(visit, self._settings),
             self._options,
-            StageHooks(worker_setup=set_up, before_stage=set_up),
+            hooks,
             origin=self._request.origin,
             sinks=[*manifests[1:], sink],
             manifest=lambda row, head: manifests[0],
@@ -202,8 +205,3 @@ class PlannedItems:
             yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
         finally:
             self._library.close()  # as long as somebody reads, the library keeps its log
-
-
-def _set_up(settings: PipelineSettings, staging: str, context: StageContext) -> None:
-    """Give a worker its resources."""
-    context.resources[RESOURCES] = VisitResources(settings, os.fspath(context.data), staging)

@@ -44,6 +44,10 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The absolute path of a file with passwords; `none`: there are none."""
     commands: tuple[str, ...] = (DOCTAGS, CHUNK, INDEX, EMBED)
     """Which steps run."""
+    fetch_concurrency: int = 16
+    """Requests to remote sources at the same time, per worker process."""
+    fetch_rate: float | None = None
+    """Requests per second to remote sources, of all worker processes together; None: no limit."""
     timeouts_s: dict[str, float] = {}
     """The time limit of each step in seconds; one that is not there has the limit of the run."""
 

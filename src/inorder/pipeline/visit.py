@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inorder.documents.convert.kinds import find_kind, find_reason_not_read
 from inorder.documents.inputs import read_content_of
+from inorder.documents.readers.sniff import HEAD_BYTES
 from inorder.errors import ReadError
 from inorder.library.rows import (
     FileFacts,
@@ -32,14 +34,15 @@ from inorder.library.rows import (
     read_step_content,
     read_step_texts,
 )
+from inorder.sources.remote_input import RemoteInput
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.file_stat import FileStat
 from inorder.stage.store.inputs import AddressedInput
 
-from .classify import CODE, FileKind
+from .classify import CODE, DOCUMENT, FileKind
 from .signatures import pack_signature
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
 from .values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 
 if TYPE_CHECKING:
@@ -112,6 +115,7 @@ class _Visit:
         self._resources: VisitResources = context.resources[RESOURCES]
         self._kind = FileKind.parse(self._order.facts.kind)
         self.result = FileResult(self._order.facts, is_held=self._order.is_held)
+        self._steps = self._order.steps
         self._outputs: dict[str, bytes] = dict(self._order.outputs)
         """The hashes of the present results of steps."""
         self._adopted: set[str] = set()
@@ -137,9 +141,12 @@ class _Visit:
         if self._order.problem:
             self._context.begin_step(self._order.steps[0].name)
             raise StageError(self._order.problem, category="input")
-        if any(not step.reads for step in self._order.steps):
+        if any(not step.reads for step in self._steps):
+            self._context.begin_step(self._steps[0].name, self._settings.timeouts_s.get(self._steps[0].name))
+            if not self._settle_kind():
+                return
             self._describe_file()
-        for step in self._order.steps:
+        for step in self._steps:
             if step.name in self._adopted:
                 continue
             input_hash = self._find_input_hash(step)
@@ -162,6 +169,22 @@ class _Visit:
             self.result.steps.append(made)
             self._outputs[step.name] = made.output
 
+    def _settle_kind(self) -> bool:
+        """Look at the first bytes of an object, of which the plan has seen only the name. Returns whether it is a
+        document."""
+        source = self._item.inputs[FILE]
+        if not isinstance(source, RemoteInput):
+            return True
+        facts, settings = self._order.facts, self._settings.convert
+        kind = find_kind(source.path, source.fetch_head(self._resources.fetcher, HEAD_BYTES), settings)
+        reason = find_reason_not_read(kind, settings)
+        self._kind = FileKind("" if reason else DOCUMENT, kind)
+        self.result.file = msgspec.structs.replace(facts, kind=str(self._kind), reason=reason)
+        if not reason:
+            found = {step.name: step.settings for step in StepTable(self._settings).list_steps(self._kind)}
+            self._steps = [msgspec.structs.replace(step, settings=found[step.name]) for step in self._steps]
+        return not reason
+
     def _hand_over(self) -> None:
         """Hand over what the file is, and what was made of it so far."""
         self._context.hand_over(encode_result(self.result))
@@ -172,12 +195,13 @@ class _Visit:
     @cached_property
     def _content(self) -> bytes:
         """The bytes of the file."""
-        return read_content_of(self._item.inputs[FILE])
+        source = self._item.inputs[FILE]
+        return read_content_of(source, self._resources.fetcher if isinstance(source, RemoteInput) else None)
 
     def _describe_file(self) -> None:
         """Note what was read: it may be newer than what the plan has seen."""
         source = self._item.inputs[FILE]
-        facts = self._order.facts
+        facts = self.result.file
         if isinstance(source, AddressedInput):
             digest = hashlib.sha256(self._content).digest()
             self.result.file = msgspec.structs.replace(facts, sha256=digest, size=len(self._content))
