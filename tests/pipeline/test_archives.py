@@ -219,7 +219,7 @@ def test_a_source_can_be_one_archive(docs: Path, library: Library) -> None:
     assert library.run(docs / "box.zip").counts == FileCounts(unchanged=4, not_read=1)
 
 
-@pytest.mark.req("RUN-6")
+@pytest.mark.req("PIP-1")
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_run_that_stops_after_the_listing_leaves_nothing_out(
     docs: Path, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool

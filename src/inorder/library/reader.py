@@ -269,6 +269,21 @@ class LibraryReader:
                 return
             last = page[-1][0], page[-1][1]
 
+    def find_failure(self, item_id: str) -> FileFailure | None:
+        """Return why a step failed for a file, or for a part of one; None: no step has."""
+        with self.snapshot() as connection:
+            row = connection.execute(
+                "SELECT failures.id, category, message, detail, attempts, is_outside, COALESCE(run_id, '') FROM items "
+                f"JOIN failures ON failures.id BETWEEN items.id * {STEPS_MAX} AND items.id * {STEPS_MAX} + "
+                f"{STEPS_MAX - 1} LEFT JOIN runs ON runs.id = run WHERE item_id = ? AND removed = 0",
+                (item_id,),
+            ).fetchone()
+            if row is None:
+                return None
+            key, category, message, detail, attempts, is_outside, run_id = row
+            step = self._find_names(connection)[key % STEPS_MAX]
+            return FileFailure(item_id, step, category, message, detail, attempts, bool(is_outside), run_id)
+
     def _fetch_files(self, condition: str, values: tuple[Any, ...]) -> list[KnownFile]:
         """Return files with their states. Both are read with one query each."""
         with self.snapshot() as connection:

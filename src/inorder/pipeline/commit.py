@@ -11,11 +11,12 @@ import msgspec
 
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
-from inorder.library.rows import FileResult, StepFailure, StepResult, decode_result
+from inorder.library.rows import FileFacts, FileResult, StepFailure, StepResult, decode_result
 from inorder.sinks.base import Entry
 from inorder.stage.manifest.rows import SCHEMA_VERSION
 
 from .classify import FileKind
+from .due import FINAL
 from .outcome import RunOutcome, name_type
 from .steps import DOCTAGS, EMBED, StepTable
 from .visit import VisitOrder, decode_order
@@ -60,6 +61,13 @@ class Visited:
         )
 
 
+def _is_merged(visited: Visited) -> bool:
+    """Whether nobody needs the parts of a long PDF any more: it was read, or can never be."""
+    failure = visited.result.failure
+    is_final = failure is None or failure.category in FINAL
+    return is_final or any(made.step == DOCTAGS for made in visited.result.steps)
+
+
 def _list_after(order: VisitOrder, failed: str) -> list[str]:
     """The steps that read the result of a step, or of one that does."""
     found = [failed]
@@ -89,11 +97,16 @@ class CommitReader:
         visited = self.read(entry)
         del self._visited[entry.seq]
         yield from visited.order.also
+        if _is_merged(visited):
+            yield from (FileResult(FileFacts(item_id), is_removed=True) for item_id in visited.order.scratch)
         yield visited.result
         self._count(visited)
 
     def _count(self, visited: Visited) -> None:
         outcome, result = self._outcome, visited.result
+        if visited.order.is_part:
+            outcome.get_step(DOCTAGS).duration_s += sum(made.duration_ms for made in result.steps) / 1000
+            return
         for made in result.steps:
             totals = outcome.get_step(made.step)
             totals.files += 1

@@ -14,7 +14,7 @@ begins when all of them are known.
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -107,6 +107,10 @@ class ChangeLog:
     def close(self) -> None:
         """Remove the file."""
         self._file.close()
+
+
+_Work = Literal["look", "steps"]
+"""What is to be done with a file that has not changed: it is looked at again, or has steps that are due."""
 
 
 class _Rows:
@@ -228,23 +232,24 @@ class Comparison:
             return
         if row is None or not is_same:
             self._add(_describe(file, is_known=row is not None), row)
-        else:
-            self._compare_row(_describe(file, is_known=True), row)
+        elif work := self._find_work(file.path, row):
+            self._add_unchanged(_describe(file, is_known=True), row, work)
 
-    def _compare_row(self, change: Change, row: KnownFile) -> None:
-        """Compare what is to be done with a file that has not changed."""
+    def _find_work(self, path: str, row: KnownFile) -> _Work | None:
+        """What is to be done with a file that has not changed; None: nothing. Then it is counted."""
         known = FileKind.parse(row.kind)
-        kind = known if _is_unreadable(known, row) else reconsider(known, change.path, self._settings.convert)
+        kind = known if _is_unreadable(known, row) else reconsider(known, path, self._settings.convert)
         if kind is None:
-            self._add(change, row)
-        elif kind.role and not row.copy_of and self._has_due(kind, row):
-            change.has_new_content, change.sha256 = False, row.sha256
-            self._add(change, row)
-        else:
-            self.count(row)
+            return "look"
+        if kind.role and not row.copy_of and find_due(self._table, kind, row, retries=self._retries, force=self._force):
+            return "steps"
+        self.count(row)
+        return None
 
-    def _has_due(self, kind: FileKind, row: KnownFile) -> bool:
-        return bool(find_due(self._table, kind, row, retries=self._retries, force=self._force))
+    def _add_unchanged(self, change: Change, row: KnownFile, work: _Work) -> None:
+        if work == "steps":
+            change.has_new_content, change.sha256 = False, row.sha256
+        self._add(change, row)
 
     def _is_same(self, file: ListedFile, row: KnownFile) -> bool:
         """Whether a file has the content that the library knows."""
@@ -272,8 +277,10 @@ class Comparison:
         return bool(file.problem and is_known)
 
     def count(self, row: KnownFile) -> None:
-        """Count a file with nothing to do."""
+        """Count a file with nothing to do. An archive is none, unless it cannot be read."""
         outcome = self._outcome
+        if row.kind.startswith(f"{ARCHIVE}:") and not row.is_failed:
+            return
         if row.copy_of:
             outcome.counts.add("copy")
         elif row.reason:
@@ -292,11 +299,10 @@ class Comparison:
         listing = None if is_known else self._archives.open(file.path)
         self._listings[file.item_id] = listing, row
         if listing is None:
-            if row is not None and FileKind.parse(row.kind).role == ARCHIVE:
-                if row.is_failed:
-                    self._outcome.counts.add("failed")
-                return True
-            return False
+            if row is None or FileKind.parse(row.kind).role != ARCHIVE:
+                return False
+            self.count(row)
+            return True
         if file.archive_format in MAIL_FORMATS or not listing.is_archive:
             return False
         if listing.problem:
@@ -341,9 +347,10 @@ class Comparison:
                 continue
             self.sizes.add(row.size)
             path = f"{archive.path}/{row.item_id.removeprefix(prefix)}"
-            change = Change(row.item_id, path, row.size, row.signature, not_code=_NO_CODE, is_known=True)
-            change.parent, change.archive = archive.item_id, archive.path
-            self._compare_row(change, row)
+            if work := self._find_work(path, row):
+                change = Change(row.item_id, path, row.size, row.signature, not_code=_NO_CODE, is_known=True)
+                change.parent, change.archive = archive.item_id, archive.path
+                self._add_unchanged(change, row, work)
 
 
 def _is_unreadable(kind: FileKind, row: KnownFile) -> bool:

@@ -18,7 +18,7 @@ from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileFacts, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
-from inorder.stage.contracts import WorkItem
+from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.sources import is_address
 
 from .addressed import decode_source, encode_source
@@ -38,6 +38,7 @@ from .comparison import Change, Comparison, make_facts
 from .copies import CopyFinder
 from .due import find_due, make_due_steps
 from .outcome import RunOutcome, name_type
+from .parts import LongDocuments
 from .remote import list_remote
 from .source_names import SourcePart
 from .steps import PipelineSettings, StepTable
@@ -120,23 +121,27 @@ class FilePlan:
         """Forget what was found."""
         self._comparison.changes.close()
 
-    def make_items(self, add_fact: Callable[[FileResult], None], add_settings: AddSettings) -> Iterator[WorkItem]:
+    def make_items(
+        self, add_fact: Callable[[FileResult], None], add_settings: AddSettings
+    ) -> Iterator[WorkItem | Barrier]:
         """Yield the items. What is to be known of files that are no items is passed to `add_fact`, and what the
         settings of steps are made of to `add_settings`."""
         comparison, self._add_settings = self._comparison, add_settings
         hashes_all = self._has_other_sources
         library = self._library if comparison.has_known or hashes_all else None
+        long = LongDocuments(self._settings.convert, self._library, comparison.parts)
         with CopyFinder(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
                 item = None if change.is_removed else self._make_item(change, copies, add_fact)
-                if item is not None:
+                if item is not None and not long.take(item):
                     yield item
             for known, also in copies.list_promoted():
                 item = self._promote(known, also)
-                if item is not None:
+                if item is not None and not long.take(item):
                     yield item
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileFacts(item_id), is_removed=True))
+        yield from long.make_items(add_fact)
 
     def _describe_settings(self, kind: FileKind) -> None:
         """Note what the settings of the steps for a kind of files are made of, once."""

@@ -1,8 +1,8 @@
 """Objects of remote sources: how they are listed, and how workers fetch them.
 
 The listing says which version of an object is there, and its name whether it may be a document: others are not
-fetched. What an object really is, its worker sees from the first bytes. Small objects that follow each other are fetched
-at once.
+fetched. What an object really is, its worker sees from the first bytes. Small objects that follow each other are
+fetched at once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

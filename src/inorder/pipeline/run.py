@@ -22,7 +22,7 @@ from inorder.library.rows import FileResult
 from inorder.library.sink import LibrarySink, Source
 from inorder.runtime.identity import new_run_id
 from inorder.sinks.manifest import ManifestSink
-from inorder.stage.contracts import StageHooks, StageOutcome, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.rows import make_config_row
 from inorder.stage.options import StageOptions
@@ -200,7 +200,7 @@ class PlannedItems:
         self._library = library
         self._sink = sink
 
-    def __iter__(self) -> Iterator[WorkItem]:
+    def __iter__(self) -> Iterator[WorkItem | Barrier]:
         try:
             yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
         finally:

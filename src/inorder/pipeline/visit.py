@@ -47,6 +47,7 @@ from .values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 
 if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
+    from inorder.documents.convert.step import Converted
     from inorder.documents.convert.stored import StoredDocument
 
     from .resources import VisitResources
@@ -55,6 +56,8 @@ HANDED_OVER_S = 1.0
 """Results that took longer than this together are handed over before the next step begins."""
 FILE, RESOURCES = "file", "resources"
 """The name of the input of an item, and of the resources of a worker."""
+SURVEY, PAGES = "survey", "pages"
+"""The steps of a long PDF that is read in parts: see `parts`."""
 
 
 class DueStep(msgspec.Struct, array_like=True, frozen=True):
@@ -85,6 +88,21 @@ class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
     """Whether the library knew the file before."""
     also: list[FileResult] = []
     """What happens to other files in the same transaction: a file that this one was renamed from, or its copies."""
+    category: str = "input"
+    """Of the problem."""
+    pages: str = ""
+    """The name of the pages that are read, if this is a part of a long PDF."""
+    parts: dict[str, bytes] = {}
+    """The parts that a long PDF is merged of: their ids, and the hashes of their results."""
+    parts_made_of: bytes = b""
+    """The hash of the content that they were made of."""
+    scratch: list[str] = []
+    """The ids of the rows that go with the merge."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether this is no file, but the survey or a part of a long PDF."""
+        return self.steps[0].name in (SURVEY, PAGES)
 
 
 _ORDERS = msgspec.msgpack.Decoder(VisitOrder)
@@ -94,6 +112,11 @@ encode_order = msgspec.msgpack.Encoder().encode
 def decode_order(item: WorkItem) -> VisitOrder:
     """Return what the plan says of an item."""
     return _ORDERS.decode(item.meta["order"])
+
+
+def find_survey_id(item_id: str) -> str:
+    """Return the id of the survey of a long PDF. No file has such an id: there, `%` is followed by two digits."""
+    return f"{item_id}/%{SURVEY}"
 
 
 def visit(settings: PipelineSettings, item: WorkItem, context: StageContext) -> dict[str, Any]:
@@ -140,7 +163,7 @@ class _Visit:
         """Run the steps that are due."""
         if self._order.problem:
             self._context.begin_step(self._order.steps[0].name)
-            raise StageError(self._order.problem, category="input")
+            raise StageError(self._order.problem, category=self._order.category)
         if any(not step.reads for step in self._steps):
             self._context.begin_step(self._steps[0].name, self._settings.timeouts_s.get(self._steps[0].name))
             if not self._settle_kind():
@@ -173,7 +196,7 @@ class _Visit:
         """Look at the first bytes of an object, of which the plan has seen only the name. Returns whether it is a
         document."""
         source = self._item.inputs[FILE]
-        if not isinstance(source, RemoteInput):
+        if not isinstance(source, RemoteInput) or self._order.is_part:
             return True
         facts, settings = self._order.facts, self._settings.convert
         kind = find_kind(source.path, source.fetch_head(self._resources.fetcher, HEAD_BYTES), settings)
@@ -247,24 +270,59 @@ class _Visit:
             return self._convert(step, input_hash)
         if step.name == CHUNK:
             return self._chunk(step, input_hash)
+        if step.name in (SURVEY, PAGES):
+            return self._read_part(step, input_hash)
         return self._embed(step, input_hash, step.name.removeprefix(f"{EMBED}:"))
 
     def _convert(self, step: DueStep, input_hash: bytes) -> StepResult:
         from inorder.documents.convert.step import convert
 
         context = self._context
-        made = convert(
-            self._content,
-            self._item.item_id,
-            self._kind.kind,
-            self._settings.convert,
-            self._resources.convert,
-            lambda number, last: context.progress(number, last, "page"),
-        )
+        if self._order.parts:
+            made = self._merge_parts(input_hash)
+        else:
+            made = convert(
+                self._content,
+                self._item.item_id,
+                self._kind.kind,
+                self._settings.convert,
+                self._resources.convert,
+                self._report_page,
+            )
         self._document = made.document
         self._warn(made.warnings)
         context.measure(pages=made.extras["pages"])
         return make_step_result(step.name, step.settings, input_hash, made.content, extras=made.extras)
+
+    def _report_page(self, number: int, last: int) -> None:
+        self._context.progress(number, last, "page")
+
+    def _merge_parts(self, input_hash: bytes) -> "Converted":
+        """Merge the parts of a long PDF."""
+        from inorder.documents.convert.parts import decode_part, merge
+
+        if input_hash != self._order.parts_made_of:
+            raise StageError("the file changed while it was read", category="io")
+        read = self._resources.read_result
+        found = [decode_part(read(part, PAGES, output)[0]) for part, output in self._order.parts.items()]
+        return merge(self._content, self._item.item_id, found, self._settings.convert)
+
+    def _read_part(self, step: DueStep, input_hash: bytes) -> StepResult:
+        """Survey a long PDF, or read a part of it."""
+        from inorder.documents.convert.parts import PageRange, convert_part, decode_survey, encode_part, survey
+
+        settings, resources = self._settings.convert, self._resources.convert
+        if step.name == SURVEY:
+            content = encode_part(survey(self._content, settings, resources))
+        else:
+            parent = self._order.facts.parent
+            surveyed = self._resources.read_result(find_survey_id(parent), SURVEY, self._outputs[SURVEY])[0]
+            pages = PageRange.parse(self._order.pages)
+            document = decode_survey(surveyed)
+            part = convert_part(self._content, parent, document, pages, settings, resources, self._report_page)
+            self._context.measure(pages=len(part.pages))
+            content = encode_part(part)
+        return make_step_result(step.name, step.settings, input_hash, content)
 
     def _chunk(self, step: DueStep, input_hash: bytes) -> StepResult:
         from inorder.documents.chunk.step import NO_TEXT, chunk, summarize
