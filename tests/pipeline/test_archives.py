@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inorder.documents.archives import listing
+from inorder.documents.archives import limits, listing
 from inorder.documents.chunk.settings import ChunkSettings
 from inorder.documents.convert import settings as convert_settings
 from inorder.pipeline.outcome import FileCounts
 from tests.documents.archives.archive_files import make_archive, make_zip
+from tests.documents.archives.test_archives_hostile import ENCRYPTED
 from tests.documents.docx_files import make_docx
 
 from .runs import Library, count_steps, write
@@ -242,3 +243,68 @@ def test_a_run_that_stops_after_the_listing_leaves_nothing_out(
 
 def _stop(*arguments: object, **options: object) -> Callable[[], None]:
     raise KeyboardInterrupt
+
+
+@pytest.mark.req("ROB-1")
+def test_what_is_wrong_with_the_attachments_of_a_mail_is_a_file_of_its_own(
+    tmp_path: Path, library: Library, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MEMBERS_MAX", 1)
+    write(tmp_path / "docs", **{"letter.eml": make_mail({"a.md": ASH, "b.md": BIRCH})})
+    assert library.run(tmp_path / "docs").counts == FileCounts(new=2, failed=1)
+    assert library.list_failures() == [("docs/letter.eml/%", "doctags", "input")]
+    outcome = library.run(tmp_path / "docs")
+    assert outcome.counts == FileCounts(unchanged=2, failed=1)
+    assert (outcome.steps, opened) == ({}, ["letter.eml"])
+
+
+def test_an_encrypted_member_fails_until_its_password_is_known(tmp_path: Path, library: Library) -> None:
+    docs, passwords = tmp_path / "docs", tmp_path / "passwords"
+    write(docs, **{"box.zip": ENCRYPTED})
+    passwords.write_text("open sesame\n")
+    assert library.run(docs).counts == FileCounts(failed=1)
+    assert library.list_failures() == [("docs/box.zip/a.txt", "doctags", "input")]
+    assert library.run(docs).steps == {}
+    known = Library(library.data, password_file=str(passwords))
+    assert known.run(docs, retries=True).counts == FileCounts(changed=1)
+    assert library.list_failures() == []
+
+
+@pytest.mark.req("ROB-1")
+def test_a_member_that_cannot_be_read_fails_once(docs: Path, library: Library, opened: list[str]) -> None:
+    deep = make_zip({"a.md": ASH})
+    for _ in range(4):
+        deep = make_zip({"in.zip": deep})
+    write(docs, **{"deep.zip": deep})
+    assert library.run(docs).counts.failed == 1
+    outcome = library.run(docs)
+    assert (outcome.counts.failed, outcome.steps) == (1, {})
+    assert sorted(opened) == ["box.zip", "deep.zip"]
+
+
+def test_an_unreadable_folder_keeps_the_members_of_its_archives(
+    docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(docs, **{"inner/notes.zip": make_zip({"elm.md": b"# Elm\n"})})
+    library.run(docs)
+    searchable = library.list_searchable()
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).rstrip("/").endswith("/inner"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    outcome = library.run(docs)
+    assert outcome.counts == FileCounts(unchanged=6, not_read=2, failed=1)
+    assert library.list_searchable() == searchable
+
+
+def test_archives_and_mail_lie_within_each_other(tmp_path: Path, library: Library) -> None:
+    inner = make_mail({"notes.zip": make_zip({"deep.md": ASH})})
+    write(tmp_path / "docs", **{"box.zip": make_zip({"inbox.eml": inner, "inbox.eml.md": BIRCH})})
+    library.run(tmp_path / "docs")
+    found = ["inbox.eml", "inbox.eml.md", "inbox.eml/notes.zip/deep.md"]
+    assert library.list_searchable() == [f"docs/box.zip/{name}" for name in found]
+    assert library.run(tmp_path / "docs").counts == FileCounts(unchanged=3)
