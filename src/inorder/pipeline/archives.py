@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from inorder.documents.archives.names import MAIL_FORMATS, find_format
 from inorder.documents.readers.passwords import NO_PASSWORDS
-from inorder.library.rows import HASH_BYTES, FileFacts, FileResult, StepResult
+from inorder.library.rows import HASH_BYTES, FileIdentity, FileResult, StepResult
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.store.inputs import AddressedInput
 
@@ -103,9 +103,9 @@ def describe_archive(archive: ListedFile, step: "Step", *, was_other: bool) -> I
     """Yield what is known of an archive that was listed to its end. `was_other`: the library knows the file as a
     document, and what it has of that goes."""
     if was_other:
-        yield FileResult(FileFacts(archive.item_id), is_removed=True)
+        yield FileResult(FileIdentity(archive.item_id), is_removed=True)
     digest = hash_archive(archive.path)
-    facts = FileFacts(
+    facts = FileIdentity(
         archive.item_id,
         str(make_archive_kind(archive.archive_format or "")),
         os.fspath(archive.path),

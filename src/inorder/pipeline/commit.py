@@ -11,7 +11,7 @@ import msgspec
 
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
-from inorder.library.rows import FileFacts, FileResult, StepFailure, StepResult, decode_result
+from inorder.library.rows import FileIdentity, FileResult, StepFailure, StepResult, decode_result
 from inorder.sinks.base import Entry
 from inorder.stage.manifest.rows import SCHEMA_VERSION
 
@@ -98,7 +98,7 @@ class CommitReader:
         del self._visited[entry.seq]
         yield from visited.order.also
         if _is_merged(visited):
-            yield from (FileResult(FileFacts(item_id), is_removed=True) for item_id in visited.order.scratch)
+            yield from (FileResult(FileIdentity(item_id), is_removed=True) for item_id in visited.order.scratch)
         yield visited.result
         self._count(visited)
 

@@ -21,7 +21,7 @@ import msgspec
 from inorder.documents.archives.names import MAIL_FORMATS
 from inorder.documents.copies import SizeFilter
 from inorder.library.reader import KnownFile, LibraryReader
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.sources import is_address
 
@@ -40,7 +40,7 @@ _BATCH = 256
 """Changes that are encoded together."""
 
 
-class Change(msgspec.Struct, array_like=True):
+class FileChange(msgspec.Struct, array_like=True):
     """A file with something to do."""
 
     item_id: str
@@ -74,11 +74,11 @@ class ChangeLog:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="inorder-plan-")  # noqa: SIM115
-        self._batch: list[Change] = []
+        self._batch: list[FileChange] = []
         self._encode = msgspec.msgpack.Encoder().encode
         self.count = 0
 
-    def add(self, change: Change) -> None:
+    def add(self, change: FileChange) -> None:
         """Add a change."""
         self.count += 1
         self._batch.append(change)
@@ -90,10 +90,10 @@ class ChangeLog:
         self._file.write(len(data).to_bytes(4) + data)
         self._batch = []
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[FileChange]:
         if self._batch:
             self._write()
-        decoder = msgspec.msgpack.Decoder(list[Change])
+        decoder = msgspec.msgpack.Decoder(list[FileChange])
         place = 0
         while True:
             self._file.seek(place)
@@ -142,7 +142,7 @@ class _Rows:
             yield self.take()
 
 
-class Comparison:
+class SourceComparison:
     """Compares files with what the library knows of them, and collects what is to be done."""
 
     def __init__(
@@ -211,19 +211,19 @@ class Comparison:
         elif unread and row.item_id.startswith(unread):
             self.count(row)
         else:
-            change = Change(row.item_id, row.path, row.size, is_known=True, is_removed=True)
+            change = FileChange(row.item_id, row.path, row.size, is_known=True, is_removed=True)
             self._add(change, row if is_marked else None)
             if role != ARCHIVE or row.is_failed:
                 self._outcome.counts.add("removed")
 
-    def _add(self, change: Change, row: KnownFile | None = None) -> None:
+    def _add(self, change: FileChange, row: KnownFile | None = None) -> None:
         """Add a change. A member is marked in the library, if its content is another one, or it is gone."""
         self.changes.add(change)
         if row is not None and (change.parent or change.is_removed):
             if change.has_new_content and row.signature:
                 self._add_listed(FileResult(make_facts(row, copy_of=row.copy_of, signature=b"")))
         elif change.parent:
-            facts = FileFacts(change.item_id, "", change.path, size=change.size, parent=change.parent)
+            facts = FileIdentity(change.item_id, "", change.path, size=change.size, parent=change.parent)
             self._add_listed(FileResult(facts))
 
     def _compare_file(self, file: ListedFile, row: KnownFile | None) -> None:
@@ -246,7 +246,7 @@ class Comparison:
         self.count(row)
         return None
 
-    def _add_unchanged(self, change: Change, row: KnownFile, work: _Work) -> None:
+    def _add_unchanged(self, change: FileChange, row: KnownFile, work: _Work) -> None:
         if work == "steps":
             change.has_new_content, change.sha256 = False, row.sha256
         self._add(change, row)
@@ -348,7 +348,7 @@ class Comparison:
             self.sizes.add(row.size)
             path = f"{archive.path}/{row.item_id.removeprefix(prefix)}"
             if work := self._find_work(path, row):
-                change = Change(row.item_id, path, row.size, row.signature, not_code=_NO_CODE, is_known=True)
+                change = FileChange(row.item_id, path, row.size, row.signature, not_code=_NO_CODE, is_known=True)
                 change.parent, change.archive = archive.item_id, archive.path
                 self._add_unchanged(change, row, work)
 
@@ -361,8 +361,8 @@ def _is_unreadable(kind: FileKind, row: KnownFile) -> bool:
 _NO_CODE = "a member of an archive"
 
 
-def _describe(file: ListedFile, *, is_known: bool = False) -> Change:
-    change = Change(
+def _describe(file: ListedFile, *, is_known: bool = False) -> FileChange:
+    change = FileChange(
         file.item_id,
         file.path,
         file.size,
@@ -379,9 +379,9 @@ def _describe(file: ListedFile, *, is_known: bool = False) -> Change:
     return change
 
 
-def make_facts(known: KnownFile, *, copy_of: str = "", signature: bytes | None = None) -> FileFacts:
+def make_facts(known: KnownFile, *, copy_of: str = "", signature: bytes | None = None) -> FileIdentity:
     """Return what is known of a file, as a visit hands it over."""
-    return FileFacts(
+    return FileIdentity(
         known.item_id,
         known.kind,
         known.path,

@@ -16,12 +16,12 @@ from typing import NamedTuple, Self
 from inorder.documents.copies import SizeFilter
 from inorder.errors import InorderError
 from inorder.library.reader import KnownFile, LibraryReader
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.sources import is_address
 
 from .addressed import decode_source
-from .comparison import Change, ChangeLog, make_facts
+from .comparison import FileChange, ChangeLog, make_facts
 
 _PAGE_CACHE = "PRAGMA cache_size = -8192"
 _LOOKUP = 500
@@ -38,7 +38,7 @@ class FoundCopy(NamedTuple):
     """What happens to other files if it becomes a document."""
 
 
-class CopyFinder:
+class CopyDetector:
     """Finds copies and renamed files among the changes of a plan. What it has seen is on disk, not in memory."""
 
     def __init__(
@@ -69,7 +69,7 @@ class CopyFinder:
     ) -> None:
         self._seen.close()
 
-    def _note_gone(self, changes: Iterable[Change]) -> None:
+    def _note_gone(self, changes: Iterable[FileChange]) -> None:
         """Note the files that are removed, or have another content than the library knows."""
         gone = ((each.item_id, each.is_removed) for each in changes if each.is_known and each.has_new_content)
         self._seen.executemany("INSERT OR IGNORE INTO gone VALUES (?, ?)", gone)
@@ -88,7 +88,7 @@ class CopyFinder:
             if known is not None:
                 yield known
 
-    def find(self, change: Change, kind: str, head: bytes) -> FoundCopy:
+    def find(self, change: FileChange, kind: str, head: bytes) -> FoundCopy:
         """Return whether a file with new content is a copy, and what happens to other files if it is none."""
         if not change.size or not (self._hashes_all or self._sizes.has_two(change.size)):
             return FoundCopy()
@@ -140,7 +140,7 @@ class CopyFinder:
             return []
         self._seen.execute("DELETE FROM removed WHERE rowid = ?", (row[0],))
         self._seen.execute("UPDATE gone SET is_removed = 0 WHERE item_id = ?", (row[1],))
-        return [FileResult(FileFacts(row[1]), is_removed=True)]
+        return [FileResult(FileIdentity(row[1]), is_removed=True)]
 
     def list_removed(self) -> Iterator[str]:
         """Yield the ids of the files that are gone, and were not renamed."""
@@ -175,7 +175,7 @@ class CopyFinder:
         return None if self._library is None else self._library.get_file(item_id)
 
 
-def _hash(change: Change, head: bytes) -> bytes:
+def _hash(change: FileChange, head: bytes) -> bytes:
     """The hash of the content of a file, or of a member of an archive."""
     if change.source:
         return hashlib.sha256(decode_source(change.source).read()).digest()

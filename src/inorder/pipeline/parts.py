@@ -14,7 +14,7 @@ from inorder.documents.convert import parts
 from inorder.documents.convert.parts import PageRange, decode_survey
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.library.reader import KnownFile, LibraryReader, StepState
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.fingerprints import hash_file
@@ -57,7 +57,7 @@ class LongDocuments:
         documents = [self._open(item) for item in self._items]
         for rows in self._left.values():
             for item_id in rows:
-                add_fact(FileResult(FileFacts(item_id), is_removed=True))
+                add_fact(FileResult(FileIdentity(item_id), is_removed=True))
         if not documents or self._library is None:
             return
         yield from (each.make_survey() for each in documents if not each.has(find_survey_id(each.item_id), SURVEY))

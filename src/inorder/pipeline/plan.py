@@ -15,7 +15,7 @@ from inorder.documents.cost import estimate_code_chunks, estimate_pages
 from inorder.documents.readers.registry import READERS
 from inorder.files.heads import read_head
 from inorder.library.reader import KnownFile, LibraryReader
-from inorder.library.rows import FileFacts, FileResult
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
 from inorder.stage.contracts import Barrier, WorkItem
@@ -34,8 +34,8 @@ from .classify import (
     classify_file,
     reconsider,
 )
-from .comparison import Change, Comparison, make_facts
-from .copies import CopyFinder
+from .comparison import FileChange, SourceComparison, make_facts
+from .copies import CopyDetector
 from .due import find_due, make_due_steps
 from .outcome import RunOutcome, name_type
 from .parts import LongDocuments
@@ -76,7 +76,7 @@ class FilePlan:
         self._force = force
         self.outcome = outcome
         self._archives = ArchiveReader(settings.password_file)
-        self._comparison = Comparison(
+        self._comparison = SourceComparison(
             settings,
             self._table,
             outcome,
@@ -130,7 +130,7 @@ class FilePlan:
         hashes_all = self._has_other_sources
         library = self._library if comparison.has_known or hashes_all else None
         long = LongDocuments(self._settings.convert, self._library, comparison.parts)
-        with CopyFinder(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
+        with CopyDetector(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
                 item = None if change.is_removed else self._make_item(change, copies, add_fact)
                 if item is not None and not long.take(item):
@@ -140,7 +140,7 @@ class FilePlan:
                 if item is not None and not long.take(item):
                     yield item
             for item_id in copies.list_removed():
-                add_fact(FileResult(FileFacts(item_id), is_removed=True))
+                add_fact(FileResult(FileIdentity(item_id), is_removed=True))
         yield from long.make_items(add_fact)
 
     def _describe_settings(self, kind: FileKind) -> None:
@@ -165,18 +165,18 @@ class FilePlan:
         """Make a file a document that was a copy of one."""
         kind = FileKind.parse(known.kind)
         facts = make_facts(known)
-        change = Change(known.item_id, known.path, known.size, known.signature, is_known=True)
+        change = FileChange(known.item_id, known.path, known.size, known.signature, is_known=True)
         if known.parent and self._library is not None:
             archive = self._library.get_file(known.parent)
             change.parent, change.archive = known.parent, "" if archive is None else archive.path
         return self._make_work(change, known, kind, facts, b"", also)
 
-    def _make_item(self, change: Change, copies: CopyFinder, add_fact: Callable[[FileResult], None]) -> WorkItem | None:
+    def _make_item(self, change: FileChange, copies: CopyDetector, add_fact: Callable[[FileResult], None]) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
         if change.archive and change.has_new_content and not self._find_member(change):
             return None
         head, kind = self._look_at(change, known)
-        facts = FileFacts(change.item_id, str(kind), change.path, change.signature, b"", change.size)
+        facts = FileIdentity(change.item_id, str(kind), change.path, change.signature, b"", change.size)
         facts.parent = change.parent
         if kind.problem:
             facts.sha256 = change.sha256
@@ -194,7 +194,7 @@ class FilePlan:
             also = list(found.also)
         return self._make_work(change, known, kind, facts, head, also)
 
-    def _look_at(self, change: Change, known: KnownFile | None) -> tuple[bytes, FileKind]:
+    def _look_at(self, change: FileChange, known: KnownFile | None) -> tuple[bytes, FileKind]:
         """The first bytes of a file, and what it is."""
         if known is not None and not change.has_new_content:
             kind = reconsider(FileKind.parse(known.kind), change.path, self._settings.convert)
@@ -212,7 +212,7 @@ class FilePlan:
         rules = {"is_document": change.is_document, "not_code": change.not_code}
         return head, classify_file(change.path, head, change.size, self._settings.convert, **rules)  # type: ignore[arg-type]
 
-    def _find_member(self, change: Change) -> bool:
+    def _find_member(self, change: FileChange) -> bool:
         """Complete what is known of a member of an archive that was not opened. Returns whether it is still there: if
         not, the archive has changed since it was compared, and the next run sees that."""
         member = self._archives.find(change.parent, change.archive, change.item_id)
@@ -224,10 +224,10 @@ class FilePlan:
 
     def _make_work(
         self,
-        change: Change,
+        change: FileChange,
         known: KnownFile | None,
         kind: FileKind,
-        facts: FileFacts,
+        facts: FileIdentity,
         head: bytes,
         also: list[FileResult],
     ) -> WorkItem | None:
@@ -249,7 +249,7 @@ class FilePlan:
             return None
         self._describe_settings(kind)
         if known is not None and known.states and FileKind.parse(known.kind).role != kind.role:
-            also = [FileResult(FileFacts(change.item_id), is_removed=True), *also]
+            also = [FileResult(FileIdentity(change.item_id), is_removed=True), *also]
         steps = make_due_steps(due)
         names = {step.name for step in steps}
         outputs = {} if known is None else known.list_outputs(names)

@@ -19,7 +19,7 @@ import msgspec
 from inorder.host.filesystem import SystemFilesystem
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult
-from inorder.library.sink import LibrarySink, Source
+from inorder.library.sink import LibrarySink, LibrarySource
 from inorder.runtime.identity import new_run_id
 from inorder.sinks.manifest import ManifestSink
 from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
@@ -121,7 +121,7 @@ class _PipelineRun:
                     f"the source {part.name} has moved from {part.moved_from} to {part.location}"
                 )
             kind = "address" if is_address(part.location) else "folder"
-            sink.put_source(Source(part.name, part.location, kind, walked_at=time.time()))
+            sink.put_source(LibrarySource(part.name, part.location, kind, walked_at=time.time()))
         if plan.touched:
             sink.write_files(
                 FileResult(make_facts(file, copy_of=file.copy_of, signature=new)) for file, new in plan.touched

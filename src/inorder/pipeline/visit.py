@@ -22,7 +22,7 @@ from inorder.documents.inputs import read_content_of
 from inorder.documents.readers.sniff import HEAD_BYTES
 from inorder.errors import ReadError
 from inorder.library.rows import (
-    FileFacts,
+    FileIdentity,
     FileResult,
     SearchRows,
     StepResult,
@@ -77,7 +77,7 @@ class DueStep(msgspec.Struct, array_like=True, frozen=True):
 class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
     """What is to be done with a file, as the plan says it."""
 
-    facts: FileFacts
+    facts: FileIdentity
     steps: list[DueStep]
     outputs: dict[str, bytes] = {}
     """The hashes of the results of steps that are not due."""
