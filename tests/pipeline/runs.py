@@ -26,7 +26,7 @@ class Library:
         self.data = data
         self.settings = PipelineSettings(**settings)
 
-    def run(self, *sources: Path, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
+    def run(self, *sources: Path | str, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
         """Run the pipeline, on threads unless the options say otherwise."""
         fixed = {"data": self.data, "policy": "io", "progress": "none", "telemetry": False, "workers": 2}
         chosen = StageOptions(**{**fixed, **options})

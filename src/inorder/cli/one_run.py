@@ -53,6 +53,8 @@ def _read_settings(reader: SettingsReader, commands: Sequence[str]) -> PipelineS
         dense=embed["dense"],
         sparse=embed["sparse"],
         password_file=password_file if password_file == NONE else os.path.abspath(password_file),
+        fetch_concurrency=doctags["fetch_concurrency"],
+        fetch_rate=doctags["fetch_rate"],
         commands=tuple(commands),
     )
 

@@ -74,6 +74,11 @@ class KnownFile(msgspec.Struct, gc=False):
         """Whether a step has failed, and not succeeded since."""
         return any(state.category for state in self.states.values())
 
+    @property
+    def is_visited(self) -> bool:
+        """Whether more is known of it than that it is there."""
+        return bool(self.states or self.reason or self.copy_of)
+
     def list_outputs(self, except_: Collection[str] = ()) -> dict[str, bytes]:
         """Return the hashes of the results of steps, except of some."""
         return {
@@ -161,13 +166,16 @@ class LibraryReader:
             return {} if row is None else msgspec.json.decode(row[0], type=dict[str, str])
 
     def count_items(self) -> dict[str, int]:
-        """Return the number of files by what became of them: `read`, `failed`, `copy`, and `not read: REASON`."""
+        """Return the number of files by what became of them: `read`, `failed`, `copy`, and `not read: REASON`.
+        Members of archives are files. Parts of long documents are not, nor are archives that can be read."""
         with self.snapshot() as connection:
             rows = connection.execute(
                 "SELECT CASE WHEN copy_of IS NOT NULL THEN 'copy' WHEN reason IS NOT NULL THEN 'not read: ' || reason "
                 f"WHEN EXISTS (SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
                 f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1}) THEN 'failed' ELSE 'read' END AS name, COUNT(*) "
-                "FROM items WHERE removed = 0 AND parent IS NULL GROUP BY name"
+                "FROM items WHERE removed = 0 AND kind NOT GLOB 'part:*' AND (kind NOT GLOB 'archive:*' OR EXISTS "
+                f"(SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
+                f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1})) GROUP BY name"
             )
             return dict(rows.fetchall())
 
@@ -209,6 +217,13 @@ class LibraryReader:
                 return
             last = page[-1].item_id
 
+    def has_unsettled(self, parent: str) -> bool:
+        """Whether a member of an archive is known by its listing alone, or was marked to be looked at again: it has no
+        signature."""
+        query = "SELECT 1 FROM items WHERE parent = ? AND removed = 0 AND signature IS NULL LIMIT 1"
+        with self.snapshot() as connection:
+            return connection.execute(query, (parent,)).fetchone() is not None
+
     def find_by_sha256(self, hashes: Sequence[bytes]) -> dict[bytes, list[str]]:
         """Return the ids of the files with this content, by its hash, in the order of ids."""
         found: dict[bytes, list[str]] = {}
@@ -242,7 +257,8 @@ class LibraryReader:
         query = (
             "SELECT item_id, failures.id, category, message, detail, attempts, is_outside, COALESCE(run_id, '') "
             f"FROM failures JOIN items ON items.id = failures.id / {STEPS_MAX} LEFT JOIN runs ON runs.id = run "
-            f"WHERE removed = 0 AND (item_id, failures.id) > (?, ?) ORDER BY item_id, failures.id LIMIT {PAGE}"
+            "WHERE removed = 0 AND kind NOT GLOB 'part:*' AND (item_id, failures.id) > (?, ?) ORDER BY item_id, "
+            f"failures.id LIMIT {PAGE}"
         )
         while True:
             with self.snapshot() as connection:
@@ -254,6 +270,21 @@ class LibraryReader:
             if len(page) < PAGE:
                 return
             last = page[-1][0], page[-1][1]
+
+    def find_failure(self, item_id: str) -> FileFailure | None:
+        """Return why a step failed for a file, or for a part of one; None: no step has."""
+        with self.snapshot() as connection:
+            row = connection.execute(
+                "SELECT failures.id, category, message, detail, attempts, is_outside, COALESCE(run_id, '') FROM items "
+                f"JOIN failures ON failures.id BETWEEN items.id * {STEPS_MAX} AND items.id * {STEPS_MAX} + "
+                f"{STEPS_MAX - 1} LEFT JOIN runs ON runs.id = run WHERE item_id = ? AND removed = 0",
+                (item_id,),
+            ).fetchone()
+            if row is None:
+                return None
+            key, category, message, detail, attempts, is_outside, run_id = row
+            step = self._find_names(connection)[key % STEPS_MAX]
+            return FileFailure(item_id, step, category, message, detail, attempts, bool(is_outside), run_id)
 
     def _fetch_files(self, condition: str, values: tuple[Any, ...]) -> list[KnownFile]:
         """Return files with their states. Both are read with one query each."""

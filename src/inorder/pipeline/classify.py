@@ -19,7 +19,9 @@ VERSION = "1"
 """To be raised whenever the same file gets another kind: then all files are looked at again."""
 HEAD_BYTES = max(DOCUMENT_HEAD_BYTES, CODE_HEAD_BYTES)
 """How many bytes of a file are needed at most."""
-DOCUMENT, CODE = "document", "code"
+DOCUMENT, CODE, ARCHIVE, PART = "document", "code", "archive", "part"
+"""Roles of what the library knows. An archive is known so that it is not opened again, and a part of a long document so
+that it is not read again: both are no files that users are told of, except an archive that cannot be read."""
 _NO_CODE_KINDS = ("image", "empty", "link", "special")
 """Kinds of files that are certainly no source code: what keeps them from being documents is what users are told."""
 
@@ -28,7 +30,7 @@ class FileKind(NamedTuple):
     """What a file is."""
 
     role: str
-    """`document`, `code`, or empty: it is not read."""
+    """`document`, `code`, `archive`, `part`, or empty: it is not read."""
     kind: str = ""
     """The kind of a document, as its readers are called, or the language of source code; empty: none is known."""
     reason: str = ""
@@ -44,6 +46,10 @@ class FileKind(NamedTuple):
         """Return what `str` was called with, without the reason and the problem."""
         role, _, kind = text.partition(":")
         return cls(role, kind)
+
+
+UNREADABLE = FileKind(DOCUMENT, "unknown")
+"""A file that cannot be read, so that it is not known what it is."""
 
 
 def classify_file(
@@ -63,12 +69,24 @@ def classify_file(
     return FileKind("", kind, skip) if skip else FileKind(CODE, language_of(path, head[:CODE_HEAD_BYTES]) or "")
 
 
+def classify_content(path: str, kind: str, size: int, settings: ConvertSettings) -> FileKind:
+    """Return what content is that is no file of its own, by its kind. Only documents are read there, no source code."""
+    kind = settle_kind(path, kind, settings)
+    reason = find_reason_not_read(kind, settings)
+    if reason:
+        return FileKind("", kind, reason)
+    too_large = f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}" if size > BYTES_MAX else ""
+    return FileKind(DOCUMENT, kind, problem=too_large)
+
+
 def reconsider(known: FileKind, name: str, settings: ConvertSettings) -> FileKind | None:
     """Return what a file is now that was classified before; None: it must be looked at again, because the settings
     may have made it a document."""
     if known.role == DOCUMENT:
         kind = settle_kind(name, known.kind, settings)
         return known if kind == known.kind and not find_reason_not_read(kind, settings) else None
+    if known.role == ARCHIVE:
+        return known
     if known.role == CODE:
         return known if settings.reader == "native" else None
     return known if find_reason_not_read(settle_kind(name, known.kind, settings), settings) else None

@@ -12,12 +12,14 @@ import msgspec
 from inorder.core.windows.id_set import IdSet
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
-from inorder.library.rows import FileResult, StepFailure, StepResult, decode_result
+from inorder.library.rows import FileIdentity, FileResult, StepFailure, StepResult, decode_result
 from inorder.sinks.base import Entry
 from inorder.stage.manifest.rows import SCHEMA_VERSION
 
-from .outcome import FileClass, RunOutcome
-from .steps import DOCTAGS, EMBED
+from .classify import FileKind
+from .due import FINAL
+from .outcome import FileClass, RunOutcome, name_type
+from .steps import DOCTAGS, EMBED, StepTable
 from .visit import VisitOrder, decode_order
 
 LIBRARY_FILE = "library.sqlite"
@@ -28,23 +30,27 @@ OUTSIDE = frozenset(("provider",))
 class Visited:
     """A finished visit."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, table: StepTable) -> None:
         self.order: VisitOrder = decode_order(entry.item.item)
         delivered = getattr(entry.payload, "delivery", None)
         self.result = decode_result(delivered) if isinstance(delivered, bytes) else FileResult(self.order.facts)
         self.result.is_held = self.order.is_held
         self.warnings: Sequence[str] = getattr(entry.payload, "warnings", ())
         if entry.failure is not None:
-            self.result.failure = self._describe_failure(entry, entry.failure)
+            self.result.failure = self._describe_failure(entry, entry.failure, table)
 
-    def _describe_failure(self, entry: Entry, failure: Failure) -> StepFailure:
+    def _describe_failure(self, entry: Entry, failure: Failure, table: StepTable) -> StepFailure:
         names = [step.name for step in self.order.steps]
         failed = failure.step if failure.step in names else names[0]
         step = self.order.steps[names.index(failed)]
+        settings = step.settings
+        if self.result.file.kind != self.order.facts.kind:  # the visit has seen what the file is
+            by_name = {each.name: each.settings for each in table.list_steps(FileKind.parse(self.result.file.kind))}
+            settings = by_name.get(failed, settings)
         inputs = {made.step: made.output for made in self.result.steps} | self.order.outputs
         return StepFailure(
             failed,
-            step.settings,
+            settings,
             inputs.get(step.reads, b"") if step.reads else self.result.file.sha256[:16],
             failure.category.value,
             failure.message,
@@ -54,6 +60,13 @@ class Visited:
             _list_after(self.order, failed),
             max(0.0, entry.exec_ms - sum(made.duration_ms for made in self.result.steps)),
         )
+
+
+def _is_merged(visited: Visited) -> bool:
+    """Whether nobody needs the parts of a long PDF any more: it was read, or can never be."""
+    failure = visited.result.failure
+    is_final = failure is None or failure.category in FINAL
+    return is_final or any(made.step == DOCTAGS for made in visited.result.steps)
 
 
 def _list_after(order: VisitOrder, failed: str) -> list[str]:
@@ -68,8 +81,9 @@ def _list_after(order: VisitOrder, failed: str) -> list[str]:
 class CommitReader:
     """Reads the entries of a run, for all of its sinks."""
 
-    def __init__(self, outcome: RunOutcome) -> None:
+    def __init__(self, outcome: RunOutcome, table: StepTable) -> None:
         self._outcome = outcome
+        self._table = table
         self._visited: dict[int, Visited] = {}
         self._is_second = False
         self._new, self._changed = IdSet(), IdSet()
@@ -84,7 +98,7 @@ class CommitReader:
         """Return what an entry means."""
         found = self._visited.get(entry.seq)
         if found is None:
-            found = self._visited[entry.seq] = Visited(entry)
+            found = self._visited[entry.seq] = Visited(entry, self._table)
         return found
 
     def list_results(self, entry: Entry) -> Iterator[FileResult]:
@@ -92,11 +106,16 @@ class CommitReader:
         visited = self.read(entry)
         del self._visited[entry.seq]
         yield from visited.order.also
+        if _is_merged(visited):
+            yield from (FileResult(FileIdentity(item_id), is_removed=True) for item_id in visited.order.scratch)
         yield visited.result
         self._count(visited)
 
     def _count(self, visited: Visited) -> None:
         outcome, result = self._outcome, visited.result
+        if visited.order.is_part:
+            outcome.get_step(DOCTAGS).duration_s += sum(made.duration_ms for made in result.steps) / 1000
+            return
         for made in result.steps:
             totals = outcome.get_step(made.step)
             totals.files += 1
@@ -119,7 +138,11 @@ class CommitReader:
             totals.failed += 1
             totals.duration_s += result.failure.duration_ms / 1000
             return
-        outcome.counts.add(after)
+        if result.file.reason:
+            outcome.count_not_read(result.file.reason, name_type(result.file.item_id))
+            return
+        is_same = not self._is_second and visited.order.is_known and not result.steps  # only its version is another one
+        outcome.counts.add("unchanged" if is_same else after)
         for made in result.steps:
             if made.step == DOCTAGS:
                 outcome.count_pages(made.extras.get("pages_without_text", 0))

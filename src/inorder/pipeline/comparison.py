@@ -4,25 +4,37 @@ The walk of a source and the rows of the library have the same order, so one pas
 file is unchanged is decided here and nowhere else: by the signature of its stat, or else by the hash of its content.
 Which steps are due is decided in `due`.
 
+The members of an archive that is unchanged come from the library. Those of another one are listed, and each that is
+new, changed or gone is marked in the library before the archive itself is noted: its row has no signature until it was
+visited. So a run that is interrupted leaves no archive that looks as if all of its members were read.
+
 What is to be done is kept in a temporary file, in the order of the ids: there may be millions of files, and the run
 begins when all of them are known.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from inorder.documents.archives.names import MAIL_FORMATS
 from inorder.documents.copies import SizeFilter
-from inorder.library.reader import KnownFile
+from inorder.library.reader import KnownFile, LibraryReader
+from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
+from inorder.stage.sources import is_address
 
-from .classify import FileKind, reconsider
+from .addressed import encode_source
+from .archives import ArchiveReader, describe_archive, hash_archive, make_archive_kind
+from .classify import ARCHIVE, CODE, DOCUMENT, PART, UNREADABLE, FileKind, reconsider
 from .due import find_due
 from .outcome import RunOutcome, name_type
-from .signatures import pack_signature
-from .steps import PipelineSettings, StepTable
-from .walk import ListedFile
+from .steps import DOCTAGS, PipelineSettings, StepTable
+from .walk import ListedFile, ListedMembers
+
+if TYPE_CHECKING:
+    from inorder.documents.archives.listing import Listing
 
 _BATCH = 256
 """Changes that are encoded together."""
@@ -43,6 +55,18 @@ class FileChange(msgspec.Struct, array_like=True):
     has_new_content: bool = True
     """Whether its content is another one than that which the library knows, or may be."""
     is_removed: bool = False
+    kind: str = ""
+    """What it is, if that is known without reading it: the kind of content that is no file of its own, or, with a
+    problem, role and kind."""
+    sha256: bytes = b""
+    """Of its content, if it is known."""
+    parent: str = ""
+    """The id of the archive that it is a member of; empty: it is none."""
+    archive: str = ""
+    """The path of that archive."""
+    source: bytes = b""
+    """What reads it, as `encode_source` returns it; empty: it is a file of its own, or a member of an archive that was
+    not opened."""
 
 
 class ChangeLog:
@@ -85,6 +109,39 @@ class ChangeLog:
         self._file.close()
 
 
+_Work = Literal["look", "steps"]
+"""What is to be done with a file that has not changed: it is looked at again, or has steps that are due."""
+
+
+class _Rows:
+    """The rows of the library, one at a time."""
+
+    def __init__(self, known: Iterator[KnownFile]) -> None:
+        self._known = known
+        self.current = next(known, None)
+
+    def take(self) -> KnownFile:
+        """Return the current row, and go on."""
+        found = self.current
+        assert found is not None
+        self.current = next(self._known, None)
+        return found
+
+    def take_if(self, item_id: str) -> KnownFile | None:
+        """Return the current row if it has this id, and go on."""
+        return self.take() if self.current is not None and self.current.item_id == item_id else None
+
+    def take_before(self, item_id: str) -> Iterator[KnownFile]:
+        """Yield the rows before an id."""
+        while self.current is not None and self.current.item_id < item_id:
+            yield self.take()
+
+    def take_below(self, prefix: str) -> Iterator[KnownFile]:
+        """Yield the rows whose ids begin with a prefix."""
+        while self.current is not None and self.current.item_id.startswith(prefix):
+            yield self.take()
+
+
 class SourceComparison:
     """Compares files with what the library knows of them, and collects what is to be done."""
 
@@ -94,10 +151,14 @@ class SourceComparison:
         table: StepTable,
         outcome: RunOutcome,
         *,
+        archives: ArchiveReader,
+        library: LibraryReader | None = None,
+        add_listed: Callable[[FileResult], None] = lambda result: None,
         retries: bool = False,
         force: bool = False,
     ) -> None:
-        """`outcome` gets the files with nothing to do, and those that are gone. `retries`: failed steps are due.
+        """`outcome` gets the files with nothing to do, and those that are gone. `add_listed` is called with what the
+        library must know of archives and their members before any of them is visited. `retries`: failed steps are due.
         `force`: all steps are due."""
         self.changes = ChangeLog()
         self.touched: list[tuple[KnownFile, bytes]] = []
@@ -106,38 +167,48 @@ class SourceComparison:
         """Whether the library knows files of these sources."""
         self.sizes = SizeFilter()
         """The sizes of all files."""
+        self.parts: list[KnownFile] = []
+        """Parts of long documents that an earlier run has left."""
         self._settings = settings
         self._table = table
         self._outcome = outcome
+        self._archives = archives
+        self._library = library
+        self._add_listed = add_listed
         self._retries = retries
         self._force = force
+        self._listings: dict[str, tuple[Listing | None, KnownFile | None]] = {}
+        """By the id of an archive whose members are next: its listing, None if it is unchanged, and its row."""
 
-    def compare(self, listed: Iterator[ListedFile], known: Iterator[KnownFile]) -> None:
+    def compare(self, listed: Iterator[ListedFile | ListedMembers], known: Iterator[KnownFile]) -> None:
         """Compare the files of a source with those that the library knows of it. Both are in the order of ids."""
-        row = next(known, None)
-        self.has_known |= row is not None
+        rows = _Rows(known)
+        self.has_known |= rows.current is not None
+        self._merge(listed, rows, "")
+
+    def _merge(self, listed: Iterable[ListedFile | ListedMembers], rows: _Rows, prefix: str) -> None:
+        """Compare files with the rows whose ids begin with a prefix."""
         unread = ""
         for file in listed:
-            if file.stat is not None:
-                self.sizes.add(file.stat.size)
-            while row is not None and row.item_id < file.item_id:
-                self._remove(row, unread)
-                row = next(known, None)
+            for row in rows.take_before(file.item_id):
+                self._remove(row, unread, is_marked=bool(prefix))
+            if isinstance(file, ListedMembers):
+                self._compare_members(file.archive, rows)
+                continue
             if file.is_unread_folder:
                 unread = f"{file.item_id}/"
-            if row is not None and row.item_id == file.item_id:
-                self._compare_file(file, row)
-                row = next(known, None)
-            else:
-                self.changes.add(_describe(file))
-        while row is not None:
-            self._remove(row, unread)
-            row = next(known, None)
+            if file.stat is not None or file.parent:
+                self.sizes.add(file.size)
+            self._compare_file(file, rows.take_if(file.item_id))
+        for row in rows.take_below(prefix):
+            self._remove(row, unread, is_marked=bool(prefix))
 
     def consider(self, row: KnownFile) -> None:
         """Consider a file that is not compared: what the library knows of it holds."""
         kind = FileKind.parse(row.kind)
-        if kind.role and not row.copy_of and not row.reason and find_due(self._table, kind, row, retries=self._retries):
+        if kind.role != DOCUMENT or row.copy_of or row.reason:
+            return
+        if find_due(self._table, kind, row, retries=self._retries, force=self._force):
             self.changes.add(
                 FileChange(row.item_id, row.path, row.size, row.signature, is_known=True, has_new_content=False)
             )
@@ -145,48 +216,84 @@ class SourceComparison:
             self._outcome.counts.add("unchanged", -1)
             self._outcome.counts.add("failed")
 
-    def _remove(self, row: KnownFile, unread: str) -> None:
+    def _remove(self, row: KnownFile, unread: str, *, is_marked: bool) -> None:
         """Note that a file is gone, unless it lies in a folder that could not be read."""
-        if unread and row.item_id.startswith(unread):
+        role = FileKind.parse(row.kind).role
+        if role == PART:
+            self.parts.append(row)
+        elif unread and row.item_id.startswith(unread):
             self.count(row)
         else:
-            self.changes.add(FileChange(row.item_id, row.path, row.size, is_known=True, is_removed=True))
-            self._outcome.counts.add("removed")
+            change = FileChange(row.item_id, row.path, row.size, is_known=True, is_removed=True)
+            self._add(change, row if is_marked else None)
+            if role != ARCHIVE or row.is_failed:
+                self._outcome.counts.add("removed")
 
-    def _compare_file(self, file: ListedFile, row: KnownFile) -> None:
-        if not self._is_same(file, row):
-            self.changes.add(_describe(file, is_known=True))
+    def _add(self, change: FileChange, row: KnownFile | None = None) -> None:
+        """Add a change. A member is marked in the library, if its content is another one, or it is gone."""
+        self.changes.add(change)
+        if row is not None and (change.parent or change.is_removed):
+            if change.has_new_content and row.signature:
+                self._add_listed(FileResult(make_facts(row, copy_of=row.copy_of, signature=b"")))
+        elif change.parent:
+            facts = FileIdentity(change.item_id, "", change.path, size=change.size, parent=change.parent)
+            self._add_listed(FileResult(facts))
+
+    def _compare_file(self, file: ListedFile, row: KnownFile | None) -> None:
+        is_same = row is not None and self._is_same(file, row)
+        if file.archive_format is not None and self._is_archive(file, row, is_same=is_same):
             return
-        kind = reconsider(FileKind.parse(row.kind), file.path, self._settings.convert)
+        if row is None or not is_same:
+            self._add(_describe(file, is_known=row is not None), row)
+        elif work := self._find_work(file.path, row):
+            self._add_unchanged(_describe(file, is_known=True), row, work)
+
+    def _find_work(self, path: str, row: KnownFile) -> _Work | None:
+        """What is to be done with a file that has not changed; None: nothing. Then it is counted."""
+        known = FileKind.parse(row.kind)
+        kind = known if _is_unreadable(known, row) else reconsider(known, path, self._settings.convert)
         if kind is None:
-            self.changes.add(_describe(file, is_known=True))
-        elif (
-            kind.role and not row.copy_of and find_due(self._table, kind, row, retries=self._retries, force=self._force)
-        ):
-            self.changes.add(_describe(file, is_known=True, has_new_content=False))
-        else:
-            self.count(row)
+            return "look"
+        if kind.role and not row.copy_of and find_due(self._table, kind, row, retries=self._retries, force=self._force):
+            return "steps"
+        self.count(row)
+        return None
+
+    def _add_unchanged(self, change: FileChange, row: KnownFile, work: _Work) -> None:
+        if work == "steps":
+            change.has_new_content, change.sha256 = False, row.sha256
+        self._add(change, row)
 
     def _is_same(self, file: ListedFile, row: KnownFile) -> bool:
         """Whether a file has the content that the library knows."""
-        if file.problem or file.stat is None:
-            return False
-        signature = pack_signature(file.stat)
+        if file.problem or file.parent != row.parent or (file.stat is None and file.content is None):
+            return self._has_same_problem(file, row)
+        signature = file.signature
         if signature and signature == row.signature:
             return True
-        if file.stat.size != row.size or not row.sha256:
+        if file.size != row.size or not row.sha256 or (file.parent and not row.signature):
             return False
-        try:
-            is_same = bytes.fromhex(hash_file(file.path)) == row.sha256
-        except OSError:
-            return False
+        if file.content is not None:
+            is_same = file.content.sha256 == row.sha256
+        else:
+            try:
+                is_same = bytes.fromhex(hash_file(file.path)) == row.sha256
+            except OSError:
+                return False
         if is_same and signature:
             self.touched.append((row, signature))
         return is_same
 
+    def _has_same_problem(self, file: ListedFile, row: KnownFile) -> bool:
+        """Whether a member that cannot be read has failed for that reason already."""
+        is_known = file.parent == row.parent and file.content is not None and file.content.signature == row.signature
+        return bool(file.problem and is_known)
+
     def count(self, row: KnownFile) -> None:
-        """Count a file with nothing to do."""
+        """Count a file with nothing to do. An archive is none, unless it cannot be read."""
         outcome = self._outcome
+        if row.kind.startswith(f"{ARCHIVE}:") and not row.is_failed:
+            return
         if row.copy_of:
             outcome.counts.add("copy")
         elif row.reason:
@@ -196,16 +303,105 @@ class SourceComparison:
         else:
             outcome.counts.add("unchanged")
 
+    # ---- Archives
 
-def _describe(file: ListedFile, *, is_known: bool = False, has_new_content: bool = True) -> FileChange:
-    return FileChange(
+    def _is_archive(self, file: ListedFile, row: KnownFile | None, *, is_same: bool) -> bool:
+        """Look at a file with the name of an archive or a mail, and keep what its members are compared with. Returns
+        whether it is an archive, and so no document itself."""
+        is_known = row is not None and is_same and not self._is_listing_due(row)
+        listing = None if is_known else self._archives.open(file.path)
+        self._listings[file.item_id] = listing, row
+        if listing is None:
+            if row is None or FileKind.parse(row.kind).role != ARCHIVE:
+                return False
+            self.count(row)
+            return True
+        if file.archive_format in MAIL_FORMATS or not listing.is_archive:
+            return False
+        if listing.problem:
+            kind = str(make_archive_kind(file.archive_format or ""))
+            change = _describe(file, is_known=row is not None)
+            change.problem, change.kind, change.sha256 = listing.problem, kind, hash_archive(file.path)
+            self.changes.add(change)
+        return True
+
+    def _is_listing_due(self, row: KnownFile) -> bool:
+        """Whether an archive or a mail that has not changed is listed again."""
+        kind = FileKind.parse(row.kind)
+        if row.copy_of or kind.role in ("", CODE):
+            return self._force
+        due = find_due(self._table, kind, row, retries=self._retries, force=self._force)
+        return any(each.step.name == DOCTAGS for each in due)
+
+    def _compare_members(self, archive: ListedFile, rows: _Rows) -> None:
+        """Compare the members of an archive, or the attachments of a mail."""
+        listing, row = self._listings.pop(archive.item_id)
+        prefix = f"{archive.item_id}/"
+        if listing is None:
+            if rows.current is None or not rows.current.item_id.startswith(prefix):
+                return
+            if self._library is None or not self._library.has_unsettled(archive.item_id):
+                self._keep_members(archive, rows, prefix)
+                return
+            listing, row = self._archives.open(archive.path), None
+        self._merge(self._archives.list_members(archive.item_id, archive.path, listing), rows, prefix)
+        is_document = archive.archive_format in MAIL_FORMATS or not listing.is_archive
+        if not is_document and not listing.problem:
+            [step] = self._table.list_steps(make_archive_kind(archive.archive_format or ""))
+            was_other = row is not None and FileKind.parse(row.kind).role != ARCHIVE
+            for result in describe_archive(archive, step, was_other=was_other):
+                self._add_listed(result)
+
+    def _keep_members(self, archive: ListedFile, rows: _Rows, prefix: str) -> None:
+        """Take the members of an archive that has not changed from the library."""
+        for row in rows.take_below(prefix):
+            if FileKind.parse(row.kind).role == PART:
+                self.parts.append(row)
+                continue
+            self.sizes.add(row.size)
+            path = f"{archive.path}/{row.item_id.removeprefix(prefix)}"
+            if work := self._find_work(path, row):
+                change = FileChange(row.item_id, path, row.size, row.signature, not_code=_NO_CODE, is_known=True)
+                change.parent, change.archive = archive.item_id, archive.path
+                self._add_unchanged(change, row, work)
+
+
+def _is_unreadable(kind: FileKind, row: KnownFile) -> bool:
+    """Whether a row is that of a member or an object that cannot be read, as its listing says."""
+    return kind == UNREADABLE and row.is_failed and (bool(row.parent) or is_address(row.path))
+
+
+_NO_CODE = "a member of an archive"
+
+
+def _describe(file: ListedFile, *, is_known: bool = False) -> FileChange:
+    change = FileChange(
         file.item_id,
         file.path,
-        0 if file.stat is None else file.stat.size,
-        b"" if file.stat is None else pack_signature(file.stat),
+        file.size,
+        file.signature,
         file.is_document,
         file.not_code,
         file.problem,
         is_known,
-        has_new_content,
+    )
+    if file.content is not None:
+        change.kind, change.sha256 = file.content.kind, file.content.sha256
+        change.source = encode_source(file.content.source)
+    change.parent = file.parent
+    return change
+
+
+def make_facts(known: KnownFile, *, copy_of: str = "", signature: bytes | None = None) -> FileIdentity:
+    """Return what is known of a file, as a visit hands it over."""
+    return FileIdentity(
+        known.item_id,
+        known.kind,
+        known.path,
+        known.signature if signature is None else signature,
+        known.sha256,
+        known.size,
+        known.reason,
+        copy_of,
+        known.parent,
     )

@@ -14,11 +14,14 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from inorder.documents.copies import SizeFilter
+from inorder.errors import InorderError
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
+from inorder.stage.sources import is_address
 
-from .comparison import ChangeLog, FileChange
+from .addressed import decode_source
+from .comparison import ChangeLog, FileChange, make_facts
 
 _PAGE_CACHE = "PRAGMA cache_size = -8192"
 _LOOKUP = 500
@@ -90,10 +93,8 @@ class CopyDetector:
         if not change.size or not (self._hashes_all or self._sizes.has_two(change.size)):
             return FoundCopy()
         try:
-            digest = (
-                hashlib.sha256(head).digest() if len(head) == change.size else bytes.fromhex(hash_file(change.path))
-            )
-        except OSError:  # its visit says what is wrong with it
+            digest = change.sha256 or _hash(change, head)
+        except (OSError, InorderError):  # its visit says what is wrong with it
             return FoundCopy()
         key = digest[:16] + kind.encode()
         first = self._find_seen(key)
@@ -117,7 +118,8 @@ class CopyDetector:
             return []
         ids = self._library.find_by_sha256([digest]).get(digest, [])
         known = (self._library.get_file(each) for each in ids if not self.is_gone(each))
-        return [each for each in known if each is not None and each.kind == kind and not each.reason]
+        found = (each for each in known if each is not None and each.kind == kind and not each.reason)
+        return [each for each in found if not is_address(each.path)]  # objects of remote sources are not compared
 
     def is_gone(self, item_id: str) -> bool:
         """Whether a file that the library knows is removed, or has another content now."""
@@ -173,16 +175,8 @@ class CopyDetector:
         return None if self._library is None else self._library.get_file(item_id)
 
 
-def make_facts(known: KnownFile, *, copy_of: str = "") -> FileIdentity:
-    """Return what is known of a file, as a visit hands it over."""
-    return FileIdentity(
-        known.item_id,
-        known.kind,
-        known.path,
-        known.signature,
-        known.sha256,
-        known.size,
-        known.reason,
-        copy_of,
-        known.parent,
-    )
+def _hash(change: FileChange, head: bytes) -> bytes:
+    """The hash of the content of a file, or of a member of an archive."""
+    if change.source:
+        return hashlib.sha256(decode_source(change.source).read()).digest()
+    return hashlib.sha256(head).digest() if len(head) == change.size else bytes.fromhex(hash_file(change.path))

@@ -20,6 +20,8 @@ from .visit import DueStep
 Reason = Literal["new", "settings", "input", "failed", "forced", "depends"]
 """Why a step is due: it has no result, its settings or its input have changed, it has failed, all steps are asked for;
 or it depends on the result of a step that is due."""
+_COMPARED = ("depends", "input")
+"""Reasons of steps that do not run if their input turns out to be the same."""
 FINAL = frozenset(("input",))
 """Categories of failures that are the same in every run."""
 
@@ -93,8 +95,8 @@ def make_due_steps(due: list[Due]) -> list[DueStep]:
             each.step.name,
             each.step.reads,
             each.step.settings,
-            each.present.input if each.reason == "depends" and each.present is not None else b"",
-            (each.present.output or b"") if each.reason == "depends" and each.present is not None else b"",
+            each.present.input if each.reason in _COMPARED and each.present is not None else b"",
+            (each.present.output or b"") if each.reason in _COMPARED and each.present is not None else b"",
         )
         for each in due
     ]

@@ -14,6 +14,7 @@ import msgspec
 from inorder.documents.embed.providers.registry import policy
 from inorder.documents.embed.shared.opening import OpenProviders
 from inorder.documents.embed.step import count_together, embed_together
+from inorder.engines.base import count_cpus
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, StageHooks, StageOutcome, WorkItem
 
@@ -76,7 +77,8 @@ class SharedProviders:
         self._give_resources(context)
 
     def _give_resources(self, context: StageContext) -> None:
-        resources = VisitResources(self._settings, str(context.data), self._staging)
+        workers = context.options.workers or count_cpus()
+        resources = VisitResources(self._settings, str(context.data), self._staging, workers)
         resources.shared = {
             family: context.resources[family] for family in list_shared(self._settings) if family in context.resources
         }

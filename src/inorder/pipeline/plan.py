@@ -10,22 +10,40 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from inorder.documents.convert.settings import ANY
 from inorder.documents.cost import estimate_code_chunks, estimate_pages
+from inorder.documents.readers.registry import READERS
 from inorder.files.heads import read_head
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
-from inorder.stage.contracts import WorkItem
+from inorder.sources.fetching import FetchLimits
+from inorder.stage.contracts import Barrier, WorkItem
+from inorder.stage.sources import is_address
 
-from .classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file, reconsider
-from .comparison import FileChange, SourceComparison
-from .copies import CopyDetector, make_facts
+from .addressed import decode_source, encode_source
+from .archives import ArchiveReader
+from .classify import (
+    ARCHIVE,
+    CODE,
+    DOCUMENT,
+    HEAD_BYTES,
+    UNREADABLE,
+    FileKind,
+    classify_content,
+    classify_file,
+    reconsider,
+)
+from .comparison import FileChange, SourceComparison, make_facts
+from .copies import CopyDetector
 from .due import find_due, make_due_steps
 from .outcome import RunOutcome, name_type
+from .parts import LongDocuments
+from .remote import list_remote
 from .source_names import SourcePart
 from .steps import PipelineSettings, StepTable
 from .visit import FILE, VisitOrder, encode_order
-from .walk import walk_part
+from .walk import ListedFile, ListedMembers, walk_part
 
 AddSettings = Callable[[str, str, Mapping[str, str]], None]
 _RESULT_BYTES, _RESULT_FACTOR = 2000, 3
@@ -43,10 +61,12 @@ class FilePlan:
         outcome: RunOutcome,
         *,
         data: str,
+        add_listed: Callable[[FileResult], None] = lambda result: None,
         retries: bool = False,
         force: bool = False,
     ) -> None:
-        """`library` is None if there is none yet. `retries`: failed steps are due. `force`: all steps are due."""
+        """`library` is None if there is none yet. `add_listed` is called with what the library must know of archives
+        and their members before any of them is visited. `retries`: failed steps are due. `force`: all steps are due."""
         self._settings = settings
         self._table = StepTable(settings)
         self._parts = parts
@@ -55,7 +75,17 @@ class FilePlan:
         self._retries = retries
         self._force = force
         self.outcome = outcome
-        self._comparison = SourceComparison(settings, self._table, outcome, retries=retries, force=force)
+        self._archives = ArchiveReader(settings.password_file)
+        self._comparison = SourceComparison(
+            settings,
+            self._table,
+            outcome,
+            archives=self._archives,
+            library=library,
+            add_listed=add_listed,
+            retries=retries,
+            force=force,
+        )
         self._add_settings: AddSettings = lambda step, digest, parts: None
         self._kinds: set[FileKind] = set()
         """The kinds of files that items were made of."""
@@ -74,7 +104,18 @@ class FilePlan:
         """Walk all parts, and compare them with the library. Raises OperatorError if one of them is not there."""
         for part in sorted(self._parts, key=lambda part: part.prefix):
             known = iter(()) if self._library is None else self._library.list_files(part.prefix)
-            self._comparison.compare(walk_part(part, (self._data,)), known)
+            self._comparison.compare(self._list(part), known)
+
+    def _list(self, part: SourcePart) -> Iterator[ListedFile | ListedMembers]:
+        if not is_address(part.location):
+            return walk_part(part, (self._data,))
+        limits = FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
+        return list_remote(part, limits)
+
+    @property
+    def has_remote(self) -> bool:
+        """Whether one of the sources is remote."""
+        return any(is_address(part.location) for part in self._parts)
 
     def consider_known(self) -> None:
         """Walk nothing: find what is due for the files of these parts that the library knows."""
@@ -86,26 +127,33 @@ class FilePlan:
         """Forget what was found."""
         self._comparison.changes.close()
 
-    def make_items(self, add_fact: Callable[[FileResult], None], add_settings: AddSettings) -> Iterator[WorkItem]:
+    def make_items(
+        self, add_fact: Callable[[FileResult], None], add_settings: AddSettings
+    ) -> Iterator[WorkItem | Barrier]:
         """Yield the items. What is to be known of files that are no items is passed to `add_fact`, and what the
         settings of steps are made of to `add_settings`."""
         comparison, self._add_settings = self._comparison, add_settings
         hashes_all = self._has_other_sources
         library = self._library if comparison.has_known or hashes_all else None
+        long = LongDocuments(self._settings.convert, self._library, comparison.parts)
         with CopyDetector(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
                 item = None if change.is_removed else self._make_item(change, copies, add_fact)
-                if item is not None:
+                if item is not None and not long.take(item):
                     yield item
             for known, also in copies.list_promoted():
                 item = self._promote(known, also)
-                if item is not None:
+                if item is not None and not long.take(item):
                     yield item
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileIdentity(item_id), is_removed=True))
+        yield from long.make_items(add_fact)
 
     def _describe_settings(self, kind: FileKind) -> None:
         """Note what the settings of the steps for a kind of files are made of, once."""
+        if kind.kind == ANY:  # the visit sees which kind it is
+            for each in (*READERS, "image"):
+                self._describe_settings(kind._replace(kind=each))
         if kind not in self._kinds:
             self._kinds.add(kind)
             for step, (digest, parts) in self._table.describe_settings(kind).items():
@@ -124,20 +172,28 @@ class FilePlan:
         kind = FileKind.parse(known.kind)
         facts = make_facts(known)
         change = FileChange(known.item_id, known.path, known.size, known.signature, is_known=True)
+        if known.parent and self._library is not None:
+            archive = self._library.get_file(known.parent)
+            change.parent, change.archive = known.parent, "" if archive is None else archive.path
         return self._make_work(change, known, kind, facts, b"", also)
 
     def _make_item(
         self, change: FileChange, copies: CopyDetector, add_fact: Callable[[FileResult], None]
     ) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
+        if change.archive and change.has_new_content and not self._find_member(change):
+            return None
         head, kind = self._look_at(change, known)
         facts = FileIdentity(change.item_id, str(kind), change.path, change.signature, b"", change.size)
+        facts.parent = change.parent
+        if kind.problem:
+            facts.sha256 = change.sha256
         if not kind.role:
             self.outcome.count_not_read(kind.reason, name_type(change.item_id))
             add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
             return None
         also: list[FileResult] = []
-        if kind.role == DOCUMENT and not kind.problem:
+        if kind.role == DOCUMENT and not kind.problem and not is_address(change.path):
             found = copies.find(change, str(kind), head)
             if found.copy_of:
                 self.outcome.counts.add("copy")
@@ -153,13 +209,26 @@ class FilePlan:
             if kind is not None:
                 return b"", kind
         if change.problem:
-            return b"", FileKind(DOCUMENT, "unknown", problem=change.problem)
+            is_archive = change.kind.startswith(f"{ARCHIVE}:")
+            return b"", (FileKind.parse(change.kind) if is_archive else UNREADABLE)._replace(problem=change.problem)
+        if change.source:
+            return b"", classify_content(change.path, change.kind, change.size, self._settings.convert)
         try:
             head = read_head(change.path, HEAD_BYTES)
         except OSError as error:
-            return b"", FileKind(DOCUMENT, "unknown", problem=f"the file cannot be read: {error.strerror or error}")
+            return b"", UNREADABLE._replace(problem=f"the file cannot be read: {error.strerror or error}")
         rules = {"is_document": change.is_document, "not_code": change.not_code}
         return head, classify_file(change.path, head, change.size, self._settings.convert, **rules)  # type: ignore[arg-type]
+
+    def _find_member(self, change: FileChange) -> bool:
+        """Complete what is known of a member of an archive that was not opened. Returns whether it is still there: if
+        not, the archive has changed since it was compared, and the next run sees that."""
+        member = self._archives.find(change.parent, change.archive, change.item_id)
+        if member is None or member.content is None:
+            return False
+        change.problem, change.kind, change.signature = member.problem, member.content.kind, member.signature
+        change.source = encode_source(member.content.source)
+        return True
 
     def _make_work(
         self,
@@ -183,20 +252,27 @@ class FilePlan:
         )
         if not due:
             return None
+        reads_file = not kind.problem and any(not each.step.reads for each in due)
+        if reads_file and change.archive and not change.source and not self._find_member(change):
+            return None
         self._describe_settings(kind)
+        if known is not None and known.states and FileKind.parse(known.kind).role != kind.role:
+            also = [FileResult(FileIdentity(change.item_id), is_removed=True), *also]
         steps = make_due_steps(due)
         names = {step.name for step in steps}
         outputs = {} if known is None else known.list_outputs(names)
         is_held = known is not None and is_same and (known.is_held or any(each.reason == "settings" for each in due))
-        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, known is not None, also)
+        is_known = known is not None and known.is_visited
+        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, is_known, also)
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
         is_code = kind.role == CODE
+        source = decode_source(change.source) if change.source and not kind.problem else None
         return WorkItem(
             item_id=change.item_id,
-            inputs={} if kind.problem else {FILE: change.path},
+            inputs={FILE: source or change.path} if reads_file else {},
             identity=hash_strings(change.item_id, content, *(f"{step.name}={step.settings}" for step in steps)),
             cost_hint=estimate_code_chunks(change.size) if is_code else estimate_pages(kind.kind, head, change.size),
             size_hint=_RESULT_BYTES + _RESULT_FACTOR * change.size,
             meta={"order": encode_order(order)},
-            batch_key=kind.kind,
+            batch_key=(source.batch_key if source is not None else "") or kind.kind,
         )

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from inorder.documents.chunk.tokens import load_counter
 from inorder.documents.convert.resources import Resources
 from inorder.documents.readers.passwords import read_passwords
+from inorder.engines.base import count_cpus
 from inorder.errors import IntegrityError, OperatorError
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import StageError
+from inorder.sources.fetching import Fetcher, FetchLimits
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import StageError, StageOutcome
 
 from .steps import CHUNK, PipelineSettings
+from .visit import RESOURCES
 
 if TYPE_CHECKING:
     from inorder.library.reader import LibraryReader
@@ -22,10 +26,12 @@ if TYPE_CHECKING:
 class VisitResources:
     """The resources of one worker process. Everything is opened with the first file that needs it."""
 
-    def __init__(self, settings: PipelineSettings, data: str, staging: str) -> None:
+    def __init__(self, settings: PipelineSettings, data: str, staging: str, workers: int = 1) -> None:
+        """`workers` is the number of processes that share the rate of requests to remote sources."""
         self._settings = settings
         self._data = data
         self._staging = staging
+        self._workers = workers
         self._providers: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
         """Providers that were opened for all workers, by family."""
@@ -37,6 +43,13 @@ class VisitResources:
     def convert(self) -> Resources:
         """What the readers of documents need."""
         return Resources(read_passwords(self._settings.password_file))
+
+    @cached_property
+    def fetcher(self) -> Fetcher:
+        """What reads objects of remote sources."""
+        rate = self._settings.fetch_rate
+        share = None if rate is None else rate / self._workers
+        return Fetcher(FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=share))
 
     @cached_property
     def count_tokens(self) -> Callable[[str], int]:
@@ -96,3 +109,30 @@ class VisitResources:
             self._library.close()
         for provider in self._providers.values():
             provider.close()
+        if "fetcher" in self.__dict__:
+            self.fetcher.close()
+
+
+class ResourceHooks:
+    """Gives every worker its resources, and closes those of the driver at the end. Sent to every worker process,
+    without what is open in the driver."""
+
+    def __init__(self, settings: PipelineSettings, staging: str) -> None:
+        self._settings = settings
+        self._staging = staging
+        self._opened: VisitResources | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    def open(self, context: StageContext) -> None:
+        """Give a worker its resources."""
+        workers = context.options.workers or count_cpus()
+        resources = VisitResources(self._settings, os.fspath(context.data), self._staging, workers)
+        self._opened = context.resources[RESOURCES] = resources
+
+    def close(self, outcome: StageOutcome) -> None:
+        """Close the resources of the driver, whose threads may have been workers."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None

@@ -22,8 +22,7 @@ from inorder.library.rows import FileResult
 from inorder.library.sink import LibrarySink, LibrarySource
 from inorder.runtime.identity import new_run_id
 from inorder.sinks.manifest import ManifestSink
-from inorder.stage.context import StageContext
-from inorder.stage.contracts import StageHooks, StageOutcome, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.rows import make_config_row
 from inorder.stage.options import StageOptions
@@ -31,18 +30,20 @@ from inorder.stage.run import run_stage
 from inorder.stage.sources import is_address
 
 from .commit import CommitReader
-from .copies import make_facts
+from .comparison import make_facts
 from .models import NAME as MODELS
 from .models import SharedProviders, needs_device, split_passes
 from .outcome import RunOutcome
 from .plan import FilePlan
-from .resources import VisitResources
+from .remote import count_remote, fetch_remote
+from .resources import ResourceHooks
 from .source_names import KnownSource, resolve_sources
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
-from .visit import RESOURCES, visit
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
+from .visit import visit
 
 NAME = "run"
 """The name of the run in DATA: of its journal, its lock and its telemetry."""
+_LISTED_BATCH = 1000
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +82,7 @@ class _PipelineRun:
         self._options = msgspec.structs.replace(request.options, data=os.path.abspath(request.options.data))
         self._data = os.fspath(self._options.data)
         self._outcome = RunOutcome(run_id=new_run_id())
-        self._entries = CommitReader(self._outcome)
+        self._entries = CommitReader(self._outcome, StepTable(request.settings))
         DataLayout(self._data, NAME).create_folders(is_durable=self._options.fsync != "off")
 
     def run(self) -> RunOutcome:
@@ -120,6 +121,7 @@ class _PipelineRun:
             library,
             self._outcome,
             data=self._data,
+            add_listed=(listed := ListedRows(sink)).add,
             retries=self._request.retries,
             force=self._options.force,
         )
@@ -127,6 +129,7 @@ class _PipelineRun:
             plan.consider_known()
             return plan
         plan.compare()
+        listed.write()
         for part in parts:
             if part.moved_from:
                 self._outcome.notes.append(
@@ -135,8 +138,9 @@ class _PipelineRun:
             kind = "address" if is_address(part.location) else "folder"
             sink.put_source(LibrarySource(part.name, part.location, kind, walked_at=time.time()))
         if plan.touched:
-            facts = (msgspec.structs.replace(make_facts(file), signature=new) for file, new in plan.touched)
-            sink.write_files(FileResult(each) for each in facts)
+            sink.write_files(
+                FileResult(make_facts(file, copy_of=file.copy_of, signature=new)) for file, new in plan.touched
+            )
         return plan
 
     def _visit(
@@ -147,7 +151,6 @@ class _PipelineRun:
         items = PlannedItems(plan, library, sink)
         staging = DataLayout(self._data, name).staging
         has_device = name == MODELS and needs_device(settings)
-        set_up = partial(_set_up, settings, staging)
         return run_stage(
             StagePlan(
                 name,
@@ -159,9 +162,7 @@ class _PipelineRun:
             ),
             partial(visit, settings),
             msgspec.structs.replace(self._options, policy="gpu") if has_device else self._options,
-            SharedProviders(settings, staging).make_hooks()
-            if name == MODELS
-            else StageHooks(worker_setup=set_up, before_stage=set_up),
+            SharedProviders(settings, staging).make_hooks() if name == MODELS else _make_hooks(settings, staging, plan),
             origin=self._request.origin,
             sinks=[*manifests[1:], sink],
             manifest=lambda row, head: manifests[0],
@@ -195,6 +196,27 @@ class _PipelineRun:
         outcome.source_files = counts.get("files/code", 0)
 
 
+class ListedRows:
+    """What the library must know of archives and their members before any of them is visited. It is written in
+    batches, in order: the members before their archive."""
+
+    def __init__(self, sink: LibrarySink) -> None:
+        self._sink = sink
+        self._rows: list[FileResult] = []
+
+    def add(self, row: FileResult) -> None:
+        """Add a row."""
+        self._rows.append(row)
+        if len(self._rows) >= _LISTED_BATCH:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was added."""
+        if self._rows:
+            self._sink.write_files(self._rows)
+            self._rows = []
+
+
 class PlannedItems:
     """The items of the plan, which are made while they are read."""
 
@@ -203,13 +225,17 @@ class PlannedItems:
         self._library = library
         self._sink = sink
 
-    def __iter__(self) -> Iterator[WorkItem]:
+    def __iter__(self) -> Iterator[WorkItem | Barrier]:
         try:
             yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
         finally:
             self._library.close()  # as long as somebody reads, the library keeps its log
 
 
-def _set_up(settings: PipelineSettings, staging: str, context: StageContext) -> None:
-    """Give a worker its resources."""
-    context.resources[RESOURCES] = VisitResources(settings, os.fspath(context.data), staging)
+def _make_hooks(settings: PipelineSettings, staging: str, plan: FilePlan) -> StageHooks:
+    """Return the hooks that give workers their resources, and fetch what is remote ahead of the visits."""
+    resources = ResourceHooks(settings, staging)
+    hooks = StageHooks(worker_setup=resources.open, before_stage=resources.open, after_stage=resources.close)
+    if plan.has_remote:
+        return msgspec.structs.replace(hooks, group_size=count_remote, before_group=fetch_remote)
+    return hooks

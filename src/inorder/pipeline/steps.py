@@ -24,7 +24,7 @@ from inorder.errors import require
 from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
 
-from .classify import CODE, DOCUMENT, FileKind
+from .classify import ARCHIVE, CODE, DOCUMENT, FileKind
 
 DOCTAGS, CHUNK, INDEX = "doctags", "chunk", "index"
 EMBED = "embed"
@@ -32,6 +32,7 @@ FAMILIES = ("dense", "sparse")
 NONE = "none"
 TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.0, f"{EMBED}:sparse": 3600.0}
 """A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
+_MAIL_KINDS = ("mail", "mailbox")
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +49,10 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which steps run."""
     skipped: tuple[str, ...] = ()
     """Steps that do not run in this pass."""
+    fetch_concurrency: int = 16
+    """Requests to remote sources at the same time, per worker process."""
+    fetch_rate: float | None = None
+    """Requests per second to remote sources, of all worker processes together; None: no limit."""
     timeouts_s: dict[str, float] = msgspec.field(default_factory=lambda: dict(TIMEOUTS_S))
     """The time limit of each step in seconds; one that is not there has the limit of the run."""
     server: ServerLimits = ServerLimits()
@@ -95,9 +100,11 @@ class StepTable:
         settings = self._settings
         if kind.role == CODE:
             return [(INDEX, "", index.VERSION, index.settings_of(CODE, kind.kind))]
+        if kind.role == ARCHIVE:
+            return [(DOCTAGS, "", convert.VERSION, _describe_listing())]
         require(kind.role == DOCUMENT, f"a file of kind {str(kind)!r} goes through no step")
         return [
-            (DOCTAGS, "", convert.VERSION, convert.settings_of(settings.convert, kind.kind)),
+            (DOCTAGS, "", convert.VERSION, self._describe_document(kind.kind)),
             (CHUNK, DOCTAGS, chunk.VERSION, self._chunk_parts),
             (INDEX, CHUNK, index.VERSION, index.settings_of(DOCUMENT)),
             *(
@@ -105,6 +112,11 @@ class StepTable:
                 for family, spec in settings.families.items()
             ),
         ]
+
+    def _describe_document(self, kind: str) -> Mapping[str, str]:
+        """What the document of a file depends on. A mail is listed again whenever an archive would be."""
+        parts = convert.settings_of(self._settings.convert, kind)
+        return {**parts, **_describe_listing()} if kind in _MAIL_KINDS else parts
 
     @cached_property
     def _chunk_parts(self) -> Mapping[str, str]:
@@ -117,3 +129,10 @@ class StepTable:
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""
         return step.partition(":")[0] in self._settings.commands and step not in self._settings.skipped
+
+
+def _describe_listing() -> Mapping[str, str]:
+    """What the members of an archive depend on."""
+    from inorder.documents.archives.listing import LISTING_VERSION  # with all that unpacks archives
+
+    return {"archives": str(LISTING_VERSION)}

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inorder.documents.convert.kinds import find_kind, find_reason_not_read
 from inorder.documents.inputs import read_content_of
+from inorder.documents.readers.sniff import HEAD_BYTES
 from inorder.errors import ReadError
 from inorder.library.rows import (
     FileIdentity,
@@ -32,18 +34,20 @@ from inorder.library.rows import (
     read_step_content,
     read_step_texts,
 )
+from inorder.sources.remote_input import RemoteInput
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.file_stat import FileStat
 from inorder.stage.store.inputs import AddressedInput
 
-from .classify import CODE, FileKind
+from .classify import CODE, DOCUMENT, FileKind
 from .signatures import pack_signature
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
+from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
 from .values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 
 if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
+    from inorder.documents.convert.step import Converted
     from inorder.documents.convert.stored import StoredDocument
 
     from .resources import VisitResources
@@ -52,6 +56,8 @@ HANDED_OVER_S = 1.0
 """Results that took longer than this together are handed over before the next step begins."""
 FILE, RESOURCES = "file", "resources"
 """The name of the input of an item, and of the resources of a worker."""
+SURVEY, PAGES = "survey", "pages"
+"""The steps of a long PDF that is read in parts: see `parts`."""
 
 
 class DueStep(msgspec.Struct, array_like=True, frozen=True):
@@ -82,6 +88,21 @@ class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
     """Whether the library knew the file before."""
     also: list[FileResult] = []
     """What happens to other files in the same transaction: a file that this one was renamed from, or its copies."""
+    category: str = "input"
+    """Of the problem."""
+    pages: str = ""
+    """The name of the pages that are read, if this is a part of a long PDF."""
+    parts: dict[str, bytes] = {}
+    """The parts that a long PDF is merged of: their ids, and the hashes of their results."""
+    parts_made_of: bytes = b""
+    """The hash of the content that they were made of."""
+    scratch: list[str] = []
+    """The ids of the rows that go with the merge."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether this is no file, but the survey or a part of a long PDF."""
+        return self.steps[0].name in (SURVEY, PAGES)
 
 
 _ORDERS = msgspec.msgpack.Decoder(VisitOrder)
@@ -91,6 +112,11 @@ encode_order = msgspec.msgpack.Encoder().encode
 def decode_order(item: WorkItem) -> VisitOrder:
     """Return what the plan says of an item."""
     return _ORDERS.decode(item.meta["order"])
+
+
+def find_survey_id(item_id: str) -> str:
+    """Return the id of the survey of a long PDF. No file has such an id: there, `%` is followed by two digits."""
+    return f"{item_id}/%{SURVEY}"
 
 
 def visit(settings: PipelineSettings, item: WorkItem, context: StageContext) -> dict[str, Any]:
@@ -112,6 +138,7 @@ class _Visit:
         self._resources: VisitResources = context.resources[RESOURCES]
         self._kind = FileKind.parse(self._order.facts.kind)
         self.result = FileResult(self._order.facts, is_held=self._order.is_held)
+        self._steps = self._order.steps
         self._outputs: dict[str, bytes] = dict(self._order.outputs)
         """The hashes of the present results of steps."""
         self._adopted: set[str] = set()
@@ -125,7 +152,8 @@ class _Visit:
     def _adopt(self, partial: FileResult) -> None:
         """Go on after what an earlier attempt has handed over, if it was made of the same file in the same way."""
         settings = {step.name: step.settings for step in self._order.steps}
-        is_same = partial.file.sha256 == hashlib.sha256(self._content).digest()
+        digest = hashlib.sha256(self._content).digest() if FILE in self._item.inputs else self._order.facts.sha256
+        is_same = partial.file.sha256 == digest
         if is_same and all(settings.get(step.step) == step.settings for step in partial.steps):
             self.result.steps, self.result.rows = partial.steps, partial.rows
             self._outputs.update({step.step: step.output for step in partial.steps})
@@ -135,10 +163,13 @@ class _Visit:
         """Run the steps that are due."""
         if self._order.problem:
             self._context.begin_step(self._order.steps[0].name)
-            raise StageError(self._order.problem, category="input")
-        if any(not step.reads for step in self._order.steps):
+            raise StageError(self._order.problem, category=self._order.category)
+        if any(not step.reads for step in self._steps):
+            self._context.begin_step(self._steps[0].name, self._settings.timeouts_s.get(self._steps[0].name))
+            if not self._settle_kind():
+                return
             self._describe_file()
-        for step in self._order.steps:
+        for step in self._steps:
             if step.name in self._adopted:
                 continue
             input_hash = self._find_input_hash(step)
@@ -161,6 +192,22 @@ class _Visit:
             self.result.steps.append(made)
             self._outputs[step.name] = made.output
 
+    def _settle_kind(self) -> bool:
+        """Look at the first bytes of an object, of which the plan has seen only the name. Returns whether it is a
+        document."""
+        source = self._item.inputs[FILE]
+        if not isinstance(source, RemoteInput) or self._order.is_part:
+            return True
+        facts, settings = self._order.facts, self._settings.convert
+        kind = find_kind(source.path, source.fetch_head(self._resources.fetcher, HEAD_BYTES), settings)
+        reason = find_reason_not_read(kind, settings)
+        self._kind = FileKind("" if reason else DOCUMENT, kind)
+        self.result.file = msgspec.structs.replace(facts, kind=str(self._kind), reason=reason)
+        if not reason:
+            found = {step.name: step.settings for step in StepTable(self._settings).list_steps(self._kind)}
+            self._steps = [msgspec.structs.replace(step, settings=found[step.name]) for step in self._steps]
+        return not reason
+
     def _hand_over(self) -> None:
         """Hand over what the file is, and what was made of it so far."""
         self._context.hand_over(encode_result(self.result))
@@ -171,12 +218,13 @@ class _Visit:
     @cached_property
     def _content(self) -> bytes:
         """The bytes of the file."""
-        return read_content_of(self._item.inputs[FILE])
+        source = self._item.inputs[FILE]
+        return read_content_of(source, self._resources.fetcher if isinstance(source, RemoteInput) else None)
 
     def _describe_file(self) -> None:
         """Note what was read: it may be newer than what the plan has seen."""
         source = self._item.inputs[FILE]
-        facts = self._order.facts
+        facts = self.result.file
         if isinstance(source, AddressedInput):
             digest = hashlib.sha256(self._content).digest()
             self.result.file = msgspec.structs.replace(facts, sha256=digest, size=len(self._content))
@@ -222,24 +270,59 @@ class _Visit:
             return self._convert(step, input_hash)
         if step.name == CHUNK:
             return self._chunk(step, input_hash)
+        if step.name in (SURVEY, PAGES):
+            return self._read_part(step, input_hash)
         return self._embed(step, input_hash, step.name.removeprefix(f"{EMBED}:"))
 
     def _convert(self, step: DueStep, input_hash: bytes) -> StepResult:
         from inorder.documents.convert.step import convert
 
         context = self._context
-        made = convert(
-            self._content,
-            self._item.item_id,
-            self._kind.kind,
-            self._settings.convert,
-            self._resources.convert,
-            lambda number, last: context.progress(number, last, "page"),
-        )
+        if self._order.parts:
+            made = self._merge_parts(input_hash)
+        else:
+            made = convert(
+                self._content,
+                self._item.item_id,
+                self._kind.kind,
+                self._settings.convert,
+                self._resources.convert,
+                self._report_page,
+            )
         self._document = made.document
         self._warn(made.warnings)
         context.measure(pages=made.extras["pages"])
         return make_step_result(step.name, step.settings, input_hash, made.content, extras=made.extras)
+
+    def _report_page(self, number: int, last: int) -> None:
+        self._context.progress(number, last, "page")
+
+    def _merge_parts(self, input_hash: bytes) -> "Converted":
+        """Merge the parts of a long PDF."""
+        from inorder.documents.convert.parts import decode_part, merge
+
+        if input_hash != self._order.parts_made_of:
+            raise StageError("the file changed while it was read", category="io")
+        read = self._resources.read_result
+        found = [decode_part(read(part, PAGES, output)[0]) for part, output in self._order.parts.items()]
+        return merge(self._content, self._item.item_id, found, self._settings.convert)
+
+    def _read_part(self, step: DueStep, input_hash: bytes) -> StepResult:
+        """Survey a long PDF, or read a part of it."""
+        from inorder.documents.convert.parts import PageRange, convert_part, decode_survey, encode_part, survey
+
+        settings, resources = self._settings.convert, self._resources.convert
+        if step.name == SURVEY:
+            content = encode_part(survey(self._content, settings, resources))
+        else:
+            parent = self._order.facts.parent
+            surveyed = self._resources.read_result(find_survey_id(parent), SURVEY, self._outputs[SURVEY])[0]
+            pages = PageRange.parse(self._order.pages)
+            document = decode_survey(surveyed)
+            part = convert_part(self._content, parent, document, pages, settings, resources, self._report_page)
+            self._context.measure(pages=len(part.pages))
+            content = encode_part(part)
+        return make_step_result(step.name, step.settings, input_hash, content)
 
     def _chunk(self, step: DueStep, input_hash: bytes) -> StepResult:
         from inorder.documents.chunk.step import NO_TEXT, chunk, summarize

@@ -6,7 +6,8 @@ code. A folder is entered if one of the two may have files in it, so each folder
 
 An id is the path of the file below its source, quoted, with the name of the source in front. The walk has the byte
 order of the ids: a folder sorts as its name with a slash. The library has the same order, so the two are compared in
-one pass.
+one pass. The members of an archive have their place below `box.zip/`, which is after `box.zip.bak`: the walk marks that
+place (`ListedMembers`), and who compares decides whether the archive is opened.
 """
 
 import os
@@ -16,15 +17,31 @@ from time import time_ns
 from typing import NamedTuple
 
 from inorder.code.discovery import CACHES, CODE_IGNORE_FILES, find_third_party_reason
+from inorder.documents.archives.names import find_format, may_have_archives
 from inorder.files.listing import list_folder
 from inorder.files.walk import UNREADABLE_FOLDER, IgnoreRules, is_ignored, read_ignore_file
 from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, quote_id, require_root
+from inorder.stage.store.inputs import AddressedInput
 
+from .signatures import pack_signature
 from .source_names import SourcePart
 
 IGNORED = "excluded by .gitignore"
 LINK = "a symbolic link"
+
+
+class ListedContent(NamedTuple):
+    """What is known of content that is no file of its own: a member of an archive, an object of a remote source."""
+
+    source: AddressedInput
+    """What reads it."""
+    signature: bytes
+    """Another one whenever the content is."""
+    kind: str = ""
+    """Its kind, if it is known without reading it; empty: it is not."""
+    sha256: bytes = b""
+    """Of the content, if it is known without reading it."""
 
 
 class ListedFile(NamedTuple):
@@ -33,7 +50,7 @@ class ListedFile(NamedTuple):
     item_id: str
     path: str
     stat: FileStat | None
-    """None: it cannot be read."""
+    """None: it cannot be read, or is no file of its own."""
     is_document: bool = True
     """Whether the rules for documents admit it."""
     not_code: str = ""
@@ -42,6 +59,41 @@ class ListedFile(NamedTuple):
     """Why it cannot be read; empty if no reason is known."""
     is_unread_folder: bool = False
     """Whether it is a folder whose entries are not known: nothing below it counts as removed."""
+    content: ListedContent | None = None
+    """None: it is a file of its own."""
+    parent: str = ""
+    """The id of the archive that it is a member of; empty: it is none."""
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return (
+            self.stat.size if self.stat is not None else 0 if self.content is None else max(0, self.content.source.size)
+        )
+
+    @property
+    def signature(self) -> bytes:
+        """What stays equal as long as it does not change; empty: nothing does."""
+        if self.stat is not None:
+            return pack_signature(self.stat)
+        return b"" if self.content is None else self.content.signature
+
+    @property
+    def archive_format(self) -> str | None:
+        """The format of an archive or a mail, as `find_format` names it; None: it is none. The name decides."""
+        is_possible = self.stat is not None and self.stat.size and self.is_document and not self.problem
+        return find_format(self.path) if is_possible else None
+
+
+class ListedMembers(NamedTuple):
+    """The place of the members of an archive, or of the attachments of a mail."""
+
+    archive: ListedFile
+
+    @property
+    def item_id(self) -> str:
+        """What the ids of the members begin with."""
+        return f"{self.archive.item_id}/"
 
 
 class _RuledFolder(NamedTuple):
@@ -55,13 +107,20 @@ class _RuledFolder(NamedTuple):
     code_rules: tuple[IgnoreRules, ...]
 
 
-def walk_part(part: SourcePart, excluded: Collection[str]) -> Iterator[ListedFile]:
+_Entry = _RuledFolder | ListedFile | ListedMembers
+"""What a folder has in it."""
+
+
+def walk_part(part: SourcePart, excluded: Collection[str]) -> Iterator[ListedFile | ListedMembers]:
     """Yield every file of a part of a source, in the order of the ids, except what lies below the folders in
     `excluded`. Raises OperatorError if the source is not there, also if it vanishes meanwhile."""
     root = part.location
     require_root(root)
     if not os.path.isdir(root):
-        yield inspect_file(root, quote_id(part.name), os.path.dirname(root), time_ns())
+        found = inspect_file(root, quote_id(part.name), os.path.dirname(root), time_ns())
+        yield found
+        if found.archive_format is not None:
+            yield ListedMembers(found)
         return
     walker = _Walker(root, quote_id(part.name), frozenset((*part.excluded, *excluded)))
     yield from walker.walk(tuple(filter(None, part.below.split("/"))))
@@ -76,13 +135,13 @@ class _Walker:
         self._prefix = prefix
         self._excluded = excluded
 
-    def walk(self, below: tuple[str, ...]) -> Iterator[ListedFile]:
+    def walk(self, below: tuple[str, ...]) -> Iterator[ListedFile | ListedMembers]:
         """Yield the files below the root, or only those at or below a path from the root."""
         start = _RuledFolder(os.path.join(self._root, ""), "", True, (), "", ())
-        stack: list[tuple[_RuledFolder | ListedFile, tuple[str, ...]]] = [(start, below)]
+        stack: list[tuple[_Entry, tuple[str, ...]]] = [(start, below)]
         while stack:  # no recursion: folders may be nested deeper than Python's stack allows
             found, rest = stack.pop()
-            if isinstance(found, ListedFile):
+            if not isinstance(found, _RuledFolder):
                 yield found
                 continue
             inner = rest[1:]
@@ -96,7 +155,7 @@ class _Walker:
                 place += 1
             stack.extend((entry, ()) for entry in reversed(entries[place:]))
 
-    def _list(self, folder: _RuledFolder, only: str | None) -> "list[_RuledFolder | ListedFile]":
+    def _list(self, folder: _RuledFolder, only: str | None) -> "list[_Entry]":
         """The files and folders of a folder in the order of their ids; only the one of a name, if there is one."""
         try:
             listed = list_folder(folder.path)
@@ -109,9 +168,10 @@ class _Walker:
         start = f"{self._prefix}/{quote_id(folder.relative)}"
         names = [name for name in listed.files if name[0] != "." and only in (None, name)]
         files = [self._find_file(folder, name, start, read_ns) for name in names]
-        entries: list[tuple[str, _RuledFolder | ListedFile]] = [
-            (file.item_id, file) for file in files if file is not None
-        ]
+        entries: list[tuple[str, _Entry]] = [(file.item_id, file) for file in files if file is not None]
+        if may_have_archives(names):
+            archives = [file for file in files if file is not None and file.archive_format is not None]
+            entries.extend((f"{file.item_id}/", ListedMembers(file)) for file in archives)
         for name in listed.folders:
             inner = self._enter(folder, name) if name[0] != "." and only in (None, name) else None
             if inner is not None:

@@ -1,0 +1,72 @@
+"""Objects of remote sources: how they are listed, and how workers fetch them.
+
+The listing says which version of an object is there, and its name whether it may be a document: others are not
+fetched. What an object really is, its worker sees from the first bytes. Small objects that follow each other are
+fetched at once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from inorder.documents.convert.kinds import guess_kind
+from inorder.library.rows import HASH_BYTES
+from inorder.sources.fetching import FetchLimits
+from inorder.sources.listing import RemoteListing, RemoteObject
+from inorder.sources.remote_input import RemoteInput, count_group, read_group
+from inorder.sources.visible import list_visible
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import WorkItem
+from inorder.stage.sources import IGNORE_FILE, quote_id, quote_key
+
+from .source_names import SourcePart
+from .visit import FILE, RESOURCES
+from .walk import ListedContent, ListedFile
+
+if TYPE_CHECKING:
+    from .resources import VisitResources
+
+_NOT_CODE = "an object of a remote source"
+
+
+def list_remote(part: SourcePart, limits: FetchLimits) -> Iterator[ListedFile]:
+    """Yield every object of a remote source, in the order of the ids. Raises OperatorError or InfrastructureError if it
+    cannot be listed to its end: what is missing from a listing would look as if it was removed."""
+    listing = RemoteListing(part.location, limits)
+    root = quote_id(part.name)
+    if all(first <= second for first, second in pairwise(_list_ids(root, listing))):
+        yield from _list(root, listing)
+    else:  # characters that are quoted in ids sort differently
+        yield from sorted(_list(root, listing), key=lambda file: file.item_id)
+
+
+def _list_ids(root: str, listing: Iterable[RemoteObject]) -> Iterator[str]:
+    return (_make_id(root, each.key) for each in listing)
+
+
+def _make_id(root: str, key: str) -> str:
+    return f"{root}/{quote_key(key)}" if key else root
+
+
+def _list(root: str, listing: RemoteListing) -> Iterator[ListedFile]:
+    for key, source, problem in list_visible(listing, (IGNORE_FILE,)):
+        kind = guess_kind(source.path, source.size)
+        content = ListedContent(source, bytes.fromhex(source.sha256)[:HASH_BYTES], kind)
+        item_id = _make_id(root, key)
+        yield ListedFile(item_id, source.address, None, not_code=_NOT_CODE, problem=problem, content=content)
+
+
+def count_remote(items: Sequence[WorkItem]) -> int:
+    """How many of these items are fetched at once."""
+    return count_group([_find_remote(item) for item in items])
+
+
+def fetch_remote(items: Sequence[WorkItem], context: StageContext) -> None:
+    """Fetch the objects of these items at once."""
+    resources: VisitResources = context.resources[RESOURCES]
+    read_group([_find_remote(item) for item in items], resources.fetcher)
+
+
+def _find_remote(item: WorkItem) -> RemoteInput | None:
+    source = item.inputs.get(FILE)
+    return source if isinstance(source, RemoteInput) else None
