@@ -308,3 +308,18 @@ def test_archives_and_mail_lie_within_each_other(tmp_path: Path, library: Librar
     found = ["inbox.eml", "inbox.eml.md", "inbox.eml/notes.zip/deep.md"]
     assert library.list_searchable() == [f"docs/box.zip/{name}" for name in found]
     assert library.run(tmp_path / "docs").counts == FileCounts(unchanged=3)
+
+
+def test_the_attachments_of_a_mail_that_is_a_copy_are_copies(
+    tmp_path: Path, library: Library, opened: list[str]
+) -> None:
+    docs, mail = tmp_path / "docs", make_mail({"a.md": ASH, "b.md": BIRCH})
+    write(docs, **{"one.eml": mail, "two.eml": mail})
+    assert library.run(docs).counts == FileCounts(new=3, copies=3)
+    outcome = library.run(docs)
+    assert outcome.counts == FileCounts(unchanged=3, copies=3)
+    assert (outcome.steps, opened) == ({}, ["one.eml", "two.eml"])
+    (docs / "one.eml").unlink()
+    assert library.run(docs).counts.removed == 3
+    assert library.list_searchable() == ["docs/two.eml", "docs/two.eml/a.md", "docs/two.eml/b.md"]
+    assert library.read_content_hash() == rebuild(tmp_path, docs)
