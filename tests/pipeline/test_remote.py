@@ -1,14 +1,24 @@
 """Objects of remote sources are compared by version, and fetched if their name says that they may be documents."""
 
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from inorder.documents.chunk.settings import ChunkSettings
+from inorder.documents.inputs import read_content_of
 from inorder.errors import InorderError
 from inorder.pipeline.outcome import FileCounts
+from inorder.pipeline.remote import count_remote, fetch_remote, list_remote
+from inorder.pipeline.resources import VisitResources
+from inorder.pipeline.source_names import SourcePart
+from inorder.pipeline.steps import PipelineSettings
+from inorder.pipeline.visit import FILE, RESOURCES
 from inorder.sources import fetching
+from inorder.sources.fetching import FetchLimits
+from inorder.stage.contracts import WorkItem
 from tests.sources.bucket import Bucket
 
 from .runs import Library, count_steps
@@ -140,3 +150,19 @@ def test_local_files_are_no_copies_of_objects(bucket: Bucket, library: Library, 
     (docs / "a.md").write_bytes(OBJECTS["a.md"])
     library.run(ADDRESS)
     assert library.run(docs).counts == FileCounts(new=1)
+
+
+def test_objects_are_fetched_ahead_within_the_limits(bucket: Bucket, tmp_path: Path, fetched: list[str]) -> None:
+    settings = PipelineSettings(fetch_concurrency=2, fetch_rate=1000)
+    listed = [file for file in list_remote(SourcePart("bucket", ADDRESS), FetchLimits()) if file.content is not None]
+    items = [WorkItem(item_id=file.item_id, inputs={FILE: file.content.source}) for file in listed if file.content]
+    local = WorkItem(item_id="local", inputs={FILE: str(tmp_path)})
+    assert count_remote([*items, local]) == len(items) == len(OBJECTS)
+    with closing(VisitResources(settings, str(tmp_path), str(tmp_path), workers=4)) as resources:
+        assert resources.fetcher.limits == FetchLimits(concurrency=2, rate_per_s=250)
+        context: Any = SimpleNamespace(resources={RESOURCES: resources})
+        fetch_remote(items, context)
+        assert sorted(fetched) == [f"{ADDRESS}/{key}" for key in sorted(OBJECTS)]
+        fetched.clear()
+        assert [read_content_of(item.inputs[FILE], resources.fetcher) for item in items] == list(OBJECTS.values())
+        assert fetched == []
