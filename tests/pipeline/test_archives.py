@@ -323,3 +323,14 @@ def test_the_attachments_of_a_mail_that_is_a_copy_are_copies(
     assert library.run(docs).counts.removed == 3
     assert library.list_searchable() == ["docs/two.eml", "docs/two.eml/a.md", "docs/two.eml/b.md"]
     assert library.read_content_hash() == rebuild(tmp_path, docs)
+
+
+def test_a_document_that_becomes_an_archive_leaves_its_copies_a_document(tmp_path: Path, library: Library) -> None:
+    docs, letter = tmp_path / "docs", make_docx("<w:p><w:r><w:t>Ash</w:t></w:r></w:p>")
+    write(docs, **{"box.zip": letter, "copy.docx": letter})
+    assert library.run(docs).counts == FileCounts(new=1, copies=1)
+    write(docs, **{"box.zip": make_zip({"ash.md": ASH})})
+    library.run(docs)
+    assert library.list_searchable() == ["docs/box.zip/ash.md", "docs/copy.docx"]
+    assert library.read_content_hash() == rebuild(tmp_path, docs)
+    assert library.run(docs).steps == {}

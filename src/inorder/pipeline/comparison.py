@@ -318,11 +318,13 @@ class SourceComparison:
             return True
         if file.archive_format in MAIL_FORMATS or not listing.is_archive:
             return False
+        change = _describe(file, is_known=row is not None)
+        change.kind = str(make_archive_kind(file.archive_format or ""))
         if listing.problem:
-            kind = str(make_archive_kind(file.archive_format or ""))
-            change = _describe(file, is_known=row is not None)
-            change.problem, change.kind, change.sha256 = listing.problem, kind, hash_archive(file.path)
+            change.problem, change.sha256 = listing.problem, hash_archive(file.path)
             self.changes.add(change)
+        elif row is not None and FileKind.parse(row.kind).role != ARCHIVE:
+            self.changes.add(change)  # there is nothing to do, but it may have been a document with copies
         return True
 
     def _is_listing_due(self, row: KnownFile) -> bool:

@@ -181,6 +181,9 @@ class FilePlan:
         self, change: FileChange, copies: CopyDetector, add_fact: Callable[[FileResult], None]
     ) -> WorkItem | None:
         known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
+        is_archive = change.kind.startswith(f"{ARCHIVE}:")
+        if is_archive and not change.problem:
+            return None
         if change.archive and change.has_new_content and not self._find_member(change):
             return None
         head, kind = self._look_at(change, known)
