@@ -165,14 +165,16 @@ def test_a_handler_that_was_not_set_from_python_is_not_asked_for(monkeypatch: py
     assert handlers == {signal.SIGINT: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
 
 
-@pytest.mark.req("CAN-3", "JRN-3")
-def test_after_an_exceeded_budget_the_next_run_begins_anew_and_skips_what_is_done(place: Place) -> None:
+@pytest.mark.req("CAN-3", "CAN-4", "JRN-3")
+def test_after_an_exceeded_budget_the_next_run_begins_anew_and_skips_or_adopts_what_is_done(place: Place) -> None:
     items = [place.item("a"), place.item("b", "fail"), place.item("c"), place.item("d")]
     place.run(items, error_budget=0)
     place.called()
     outcome = place.run(items)
     assert (outcome.resumed_at, outcome.succeeded, outcome.skipped, outcome.failed) == (None, 2, 1, 1)
-    assert place.called() == ["b", "c", "d"]
+    called = place.called()
+    assert "a" not in called
+    assert len([name for name in called if name != "b"]) == 2 - outcome.adopted
 
 
 @pytest.mark.req("JRN-3")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from inorder.core.invariants import raise_violation
 from inorder.documents.archives.names import MAIL_FORMATS
 from inorder.documents.copies import SizeFilter
 from inorder.library.reader import KnownFile, LibraryReader
@@ -123,7 +124,8 @@ class _Rows:
     def take(self) -> KnownFile:
         """Return the current row, and go on."""
         found = self.current
-        assert found is not None
+        if found is None:
+            raise_violation("a row of the library is taken after the last one")
         self.current = next(self._known, None)
         return found
 

@@ -107,7 +107,8 @@ def test_the_error_budget_stops_at_the_same_item_however_many_workers(place: Pla
     assert (outcome.stop_kind, outcome.was_cancelled) == ("error budget", True)
     assert list(place.rows()) == [f"item-{n:02}" for n in range(6)]
     assert len(place.published()) == 8
-    assert place.staged() == []
+    assert place.run(items, policy=policy, workers=workers).stop_kind is None
+    assert place.staged() == [], "what was computed past the stop is adopted"
 
 
 @pytest.mark.req("CAN-3")
