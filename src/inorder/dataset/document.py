@@ -2,17 +2,15 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.units import join_pieces
-from inorder.documents.convert.stored import StoredDocument, unpack_document
+from inorder.documents.convert.stored import StoredDocument
 from inorder.documents.doctags.markdown import write_markdown
 from inorder.documents.doctags.record_reader import RecordSummary, read_record, read_summary
-from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX
 
-from .results import LoadedResult, decode_result
+from .results import LoadedResult
 
 
 class DatasetDocument:
@@ -33,7 +31,7 @@ class DatasetDocument:
         """The name of the source and the path below it."""
         self.input_sha256 = loaded.input_sha256
         """The hash of the source file; empty if it was read without fingerprints."""
-        self._stored = decode_result(loaded, unpack_document, _read_files)
+        self._stored: StoredDocument = loaded.value
         self._find_chunks = find_chunks
         self._find_copies = find_copies
 
@@ -101,8 +99,3 @@ class DatasetDocument:
     def write_doctags(self) -> bytes:
         """The document as DocTags, in UTF-8."""
         return self._stored.write_doctags()
-
-
-def _read_files(path: str) -> StoredDocument:
-    doctags = Path(f"{path.removesuffix(RECORD_SUFFIX)}{DOCTAGS_SUFFIX}")
-    return StoredDocument(record=Path(path).read_bytes(), doctags=doctags.read_bytes() if doctags.exists() else b"")

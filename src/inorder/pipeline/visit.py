@@ -32,6 +32,7 @@ from inorder.library.rows import (
     read_step_content,
     read_step_texts,
 )
+from inorder.library.values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.file_stat import FileStat
@@ -40,7 +41,6 @@ from inorder.stage.store.inputs import AddressedInput
 from .classify import CODE, FileKind
 from .signatures import pack_signature
 from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings
-from .values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 
 if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk

@@ -55,8 +55,9 @@ def summarize_contents(data: str, stage: str, statuses: ItemStatuses) -> dict[st
 def _summarize_terms(data: str) -> dict[str, Any]:
     """The totals of the lexical vectors, which are read from the index; empty: it cannot be read."""
     from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
+    from inorder.library.opening import find_index
 
-    with suppress(InorderError), closing(IndexTerms(data)) as index:
+    with suppress(InorderError), closing(IndexTerms(find_index(data))) as index:
         return {"lexical": index.summarize()}
     return {}
 

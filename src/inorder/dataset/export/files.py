@@ -19,11 +19,10 @@ import pyarrow as pa
 
 from inorder.dataset.columns import LexicalColumns
 from inorder.dataset.document import DatasetDocument
-from inorder.dataset.results import LoadedResult
+from inorder.dataset.results import DataReader, LoadedResult
 from inorder.dataset.tables import CHUNKS, DOCUMENTS, DataTable
 from inorder.documents.chunk.storage import write_chunks
 from inorder.documents.embed.storage import write_dense, write_sparse
-from inorder.documents.embed.stored import unpack_sparse_origin
 from inorder.documents.layout import CHUNK_SUFFIXES, DOCTAGS_SUFFIX, RECORD_SUFFIX, list_outputs
 from inorder.documents.parquet import write_table
 
@@ -36,27 +35,29 @@ _PARQUET = CHUNK_SUFFIXES["parquet"]
 Write = Callable[[io.BytesIO, LoadedResult, Any], object]
 
 
-def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, progress: TableExport) -> TableEntry:
+def export_files(
+    reader: DataReader, table: DataTable[Any, Any], folder: ExportFolder, progress: TableExport
+) -> TableEntry:
     """Write the files of one table, and remove those of documents that are gone."""
     digest = hashlib.sha256()
-    with table.open(data) as results:
-        for result in results.iterate():
-            loaded = results.load(result.doc_id)
-            if loaded is None:
-                continue
-            decoded = table.decode(loaded)
-            for path, content in _list_contents(table.name, loaded, decoded):
-                digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
-                _put_file(folder, path, content, progress)
-            progress.documents += 1
-            progress.read += 1
-            progress.rows += sum(1 for _ in table.list_rows(result.doc_id, decoded))
-        name = _DOCTAGS_FOLDER if table.name == DOCUMENTS else table.name
-        for suffix in (DOCTAGS_SUFFIX, RECORD_SUFFIX) if table.name == DOCUMENTS else (_PARQUET,):
-            for file in list_outputs(folder.root, name, suffix):
-                if not results.has(file.doc_id):
-                    folder.begin()
-                    folder.filesystem.unlink(file.path)
+    results = table.open(reader)
+    for result in results.iterate():
+        loaded = results.load(result.doc_id)
+        if loaded is None:
+            continue
+        decoded = table.decode(loaded)
+        for path, content in _list_contents(table.name, loaded, decoded):
+            digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+            _put_file(folder, path, content, progress)
+        progress.documents += 1
+        progress.read += 1
+        progress.rows += sum(1 for _ in table.list_rows(result.doc_id, decoded))
+    name = _DOCTAGS_FOLDER if table.name == DOCUMENTS else table.name
+    for suffix in (DOCTAGS_SUFFIX, RECORD_SUFFIX) if table.name == DOCUMENTS else (_PARQUET,):
+        for file in list_outputs(folder.root, name, suffix):
+            if not results.has(file.doc_id):
+                folder.begin()
+                folder.filesystem.unlink(file.path)
     if folder.is_begun:
         folder.filesystem.sync_all(folder.root)
     return TableEntry(documents=progress.documents, rows=progress.rows, bytes=progress.bytes, sha256=digest.hexdigest())
@@ -116,9 +117,7 @@ def _write_dense(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> obje
 
 
 def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> object:
-    ids, vectors = decoded
-    provider, vocabulary = unpack_sparse_origin(loaded.content)
-    return write_sparse(buffer, ids, vectors, provider, vocabulary, loaded.cfg_hash)
+    return write_sparse(buffer, decoded.ids, decoded.vectors, decoded.provider, decoded.vocabulary, loaded.cfg_hash)
 
 
 def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> object:

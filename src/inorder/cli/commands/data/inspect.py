@@ -47,11 +47,11 @@ def inspect(
 def _show_duplicates(root: str, as_json: bool) -> None:
     from inorder.dataset.dataset import open as open_dataset
     from inorder.dataset.duplicates import find_duplicates
-    from inorder.documents.copies import list_copies
+    from inorder.dataset.results import open_data
 
-    with open_dataset(root) as dataset:
+    with open_dataset(root) as dataset, open_data(root) as reader:
         texts = ((chunk.doc_id, chunk.text) for chunk in dataset.chunks())
-        groups = find_duplicates(texts, list_copies(root))
+        groups = find_duplicates(texts, reader.list_copies())
     if as_json:
         print_json({"data": root, "duplicates": msgspec.to_builtins(groups)})
         return
