@@ -16,7 +16,7 @@ from inorder.dataset import columns, tables
 from inorder.dataset.export import writing
 from inorder.dataset.export.export import export_data
 from inorder.dataset.export.options import ExportOptions
-from inorder.dataset.results import StoredResults
+from inorder.dataset.results import StageResults
 from inorder.documents.layout import Result
 from inorder.host.lock import Lock
 from inorder.testing import Disk, DiskFaults, power_losses
@@ -331,10 +331,10 @@ def test_a_document_that_a_run_changes_meanwhile_is_exported_as_it_is_then(
 def test_data_that_never_stops_changing_is_an_error_that_says_so(
     store: ChunkStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forget(results: StoredResults, result: Result) -> str:
+    def forget(results: StageResults, result: Result) -> str:
         return "other"
 
-    monkeypatch.setattr(StoredResults, "_hash", forget)
+    monkeypatch.setattr(StageResults, "_hash", forget)
     with pytest.raises(inorder.InfrastructureError, match="changes while it is exported; export it again when no run"):
         inorder.open(store.data).export(tmp_path / "out", "chunks")
     assert read_tree(tmp_path / "out") == {}

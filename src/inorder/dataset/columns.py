@@ -13,7 +13,7 @@ from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.storage import make_chunk_fields
 from inorder.documents.embed.providers.base import Matrix, SparseVector
-from inorder.documents.embed.stored import DenseVectors, SparseVectors
+from inorder.documents.embed.stored import DenseVectors, SparseRows
 from inorder.documents.parquet import make_schema
 from inorder.errors import OperatorError
 from inorder.index.chunk_terms import IndexedTerms
@@ -157,7 +157,7 @@ class SparseColumns(_VectorColumns):
         lists = [("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))]
         self.schema = _make_table_schema("sparse", [*_ID_FIELDS, *lists])
 
-    def add(self, doc_id: str, decoded: SparseVectors) -> None:
+    def add(self, doc_id: str, decoded: SparseRows) -> None:
         self._add_ids(doc_id, decoded.ids)
         self._parts += decoded.vectors
         self.bytes += sum(indices.nbytes + weights.nbytes for indices, weights in decoded.vectors)

@@ -13,7 +13,7 @@ from inorder.documents import copies
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.storage import read_chunks, unpack_chunks
 from inorder.documents.convert.stored import StoredDocument, unpack_document
-from inorder.documents.embed.stored import DenseVectors, SparseVectors, load_dense, unpack_dense, unpack_sparse_vectors
+from inorder.documents.embed.stored import DenseVectors, SparseRows, load_dense, unpack_dense, unpack_sparse
 from inorder.documents.layout import (
     CHUNK_RESULTS,
     DOCTAGS_SUFFIX,
@@ -122,7 +122,7 @@ class DataReader(Protocol):
 def open_data(data: str) -> Iterator[DataReader]:
     """Open DATA: its library as it is now, or the stores as they change. Between two reads nothing is locked, so a run
     can write at any time."""
-    with closing(LibraryData(data) if has_library(data) else StoredData(data)) as reader:
+    with closing(LibraryData(data) if has_library(data) else StageData(data)) as reader:
         yield reader
 
 
@@ -203,7 +203,7 @@ class LibraryResults:
         return LoadedResult(doc_id, found.output.hex(), found.sha256, found.settings, value)
 
 
-class StoredData(_IndexedData):
+class StageData(_IndexedData):
     """The results of stages: in their stores, or in files."""
 
     def __init__(self, data: str) -> None:
@@ -216,7 +216,7 @@ class StoredData(_IndexedData):
         path = store_path(self.data, format_.kind.stage)
         if path not in self._stores and os.path.exists(path):
             self._stores[path] = StoreReader(path)
-        return StoredResults(self.data, format_, self._stores.get(path))
+        return StageResults(self.data, format_, self._stores.get(path))
 
     def list_copies(self, originals: list[str] | None = None) -> list[tuple[str, str]]:
         """The id of each copy of these documents, or of all, and that of the document, in order."""
@@ -233,7 +233,7 @@ class StoredData(_IndexedData):
             self._stores.popitem()[1].close()
 
 
-class StoredResults:
+class StageResults:
     """The results of one kind in a store and in files."""
 
     def __init__(self, data: str, format_: ResultFormat, store: StoreReader | None) -> None:
@@ -335,7 +335,7 @@ def _decode_dense(generation: GenerationReader, found: ResultContent) -> DenseVe
     return DenseVectors(ids, matrix, stored.provider, stored.spec)
 
 
-def _decode_sparse(generation: GenerationReader, found: ResultContent) -> SparseVectors | None:
+def _decode_sparse(generation: GenerationReader, found: ResultContent) -> SparseRows | None:
     import numpy as np
 
     ids = _find_chunk_ids(generation, found)
@@ -347,10 +347,10 @@ def _decode_sparse(generation: GenerationReader, found: ResultContent) -> Sparse
     vectors = [(indices[start:end], weights[start:end]) for start, end in pairwise(ends)]
     if len(vectors) != len(ids):
         raise ValueError(f"it has {len(vectors)} vectors for {len(ids)} chunks")
-    return SparseVectors(ids, vectors, stored.provider, stored.vocabulary)
+    return SparseRows(ids, vectors, stored.provider, stored.vocabulary)
 
 
-def _read_sparse(path: str) -> SparseVectors:
+def _read_sparse(path: str) -> SparseRows:
     import numpy as np
 
     from inorder.documents.parquet import read_table
@@ -360,10 +360,10 @@ def _read_sparse(path: str) -> SparseVectors:
         (np.asarray(indices.values, np.int32), np.asarray(weights.values, np.float32))
         for indices, weights in zip(table["indices"], table["weights"], strict=True)
     ]
-    return SparseVectors(table["chunk_id"].to_pylist(), vectors, "", 0)
+    return SparseRows(table["chunk_id"].to_pylist(), vectors, "", 0)
 
 
 DOCUMENT_FORMAT = ResultFormat("doctags", DOCUMENT_RESULTS, unpack_document, _read_document, _decode_document)
 CHUNK_FORMAT = ResultFormat(CHUNK, CHUNK_RESULTS, unpack_chunks, read_chunks, _decode_chunks)
 DENSE_FORMAT = ResultFormat(DENSE, get_vector_kind("dense"), unpack_dense, load_dense, _decode_dense)
-SPARSE_FORMAT = ResultFormat(SPARSE, get_vector_kind("sparse"), unpack_sparse_vectors, _read_sparse, _decode_sparse)
+SPARSE_FORMAT = ResultFormat(SPARSE, get_vector_kind("sparse"), unpack_sparse, _read_sparse, _decode_sparse)

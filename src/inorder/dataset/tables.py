@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pyarrow as pa
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.embed.stored import DenseVectors, SparseVectors
+from inorder.documents.embed.stored import DenseVectors, SparseRows
 from inorder.index.chunk_terms import IndexedTerms
 
 from .columns import (
@@ -175,20 +175,20 @@ class DenseTable(DataTable[DenseVectors, DenseVector]):
         return DenseColumns(first.matrix.shape[1], first.provider, first.spec)
 
 
-class SparseTable(DataTable[SparseVectors, SparseTerms]):
+class SparseTable(DataTable[SparseRows, SparseTerms]):
     """The sparse vectors of all chunks."""
 
     name, format, made_by = f"{VECTORS}/sparse", SPARSE_FORMAT, "embed --sparse PROVIDER"
 
-    def decode(self, loaded: LoadedResult) -> SparseVectors:
-        vectors: SparseVectors = loaded.value
+    def decode(self, loaded: LoadedResult) -> SparseRows:
+        vectors: SparseRows = loaded.value
         return vectors
 
-    def list_rows(self, doc_id: str, decoded: SparseVectors) -> Iterator[SparseTerms]:
+    def list_rows(self, doc_id: str, decoded: SparseRows) -> Iterator[SparseTerms]:
         for number, (chunk_id, (indices, weights)) in enumerate(zip(decoded.ids, decoded.vectors, strict=True)):
             yield SparseTerms(doc_id, chunk_id, number, indices, weights)
 
-    def make_columns(self, first: SparseVectors) -> SparseColumns:
+    def make_columns(self, first: SparseRows) -> SparseColumns:
         return SparseColumns()
 
 

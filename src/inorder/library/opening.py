@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from inorder.errors import InorderError
+from inorder.index.drafts.published import PublishedIndex
 from inorder.index.locations import RootsByKind, read_manifest_roots
 from inorder.index.place import Generation, IndexPlace
-from inorder.index.published import PublishedIndex
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.search import use_index
 

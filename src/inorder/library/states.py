@@ -51,7 +51,7 @@ class StepFacts(NamedTuple):
     extras: dict[str, Any]
 
 
-class StepState(NamedTuple):
+class FileStep(NamedTuple):
     """What a step last did with a file."""
 
     step: str
@@ -62,7 +62,7 @@ class StepState(NamedTuple):
     """Of its failure; empty: it succeeded."""
 
 
-class ListedFile(NamedTuple):
+class FileStatus(NamedTuple):
     """A file that is no source code, and what became of it."""
 
     item_id: str
@@ -103,14 +103,14 @@ def list_steps(library: LibraryReader) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM steps ORDER BY id")]
 
 
-def read_states(library: LibraryReader, item_id: str) -> list[StepState]:
+def read_states(library: LibraryReader, item_id: str) -> list[FileStep]:
     """Return what each step did with a file; none: it is not known, or no step has reached it."""
     with library.snapshot() as connection:
         row = connection.execute("SELECT id FROM items WHERE item_id = ? AND removed = 0", (item_id,)).fetchone()
         return [] if row is None else list(_read_states(connection, row[0]))
 
 
-def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[StepState]:
+def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[FileStep]:
     first = item * STEPS_MAX
     done = connection.execute(
         "SELECT states.id, duration_ms, extras FROM states WHERE states.id BETWEEN ? AND ?",
@@ -125,12 +125,12 @@ def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[StepStat
     for key in sorted({*states, *failures}):
         duration, extras = states.get(key, (0.0, None))
         attempts, message = failures.get(key, (1, ""))
-        yield StepState(names[key % STEPS_MAX], duration, _decode(extras), attempts, message)
+        yield FileStep(names[key % STEPS_MAX], duration, _decode(extras), attempts, message)
 
 
 def list_documents(
     library: LibraryReader, after: str, count: int, status: str, text: str
-) -> tuple[list[ListedFile], int]:
+) -> tuple[list[FileStatus], int]:
     """Return files that are no source code, in the order of their ids, those that follow `after`; and the number of all
     that meet the conditions. `text` is a part of the id."""
     pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -141,7 +141,7 @@ def list_documents(
             values,
         ).fetchall()
         [total] = connection.execute(f"SELECT COUNT(*) FROM ({_LISTED}) WHERE {_MATCHING}", values).fetchone()
-    return [ListedFile(*row) for row in rows], total
+    return [FileStatus(*row) for row in rows], total
 
 
 def _decode(extras: bytes | None) -> dict[str, Any]:

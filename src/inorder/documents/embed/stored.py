@@ -45,7 +45,7 @@ class DenseVectors(NamedTuple):
     spec: str
 
 
-class SparseVectors(NamedTuple):
+class SparseRows(NamedTuple):
     """The sparse vectors of a document."""
 
     ids: list[str]
@@ -109,13 +109,13 @@ def unpack_dense(content: bytes) -> DenseVectors:
     return DenseVectors(_unpack_ids(found.ids), matrix, found.provider, found.spec)
 
 
-def unpack_sparse_vectors(content: bytes) -> SparseVectors:
+def unpack_sparse(content: bytes) -> SparseRows:
     """The inverse of `pack_sparse`."""
     found = _UNPACK_SPARSE.decode(content)
     indices, weights = np.frombuffer(found.indices, "<i4"), np.frombuffer(found.weights, "<f4")
     ends = np.cumsum([0, *found.counts]).tolist()
     vectors = [(indices[start:end], weights[start:end]) for start, end in pairwise(ends)]
-    return SparseVectors(_unpack_ids(found.ids), vectors, found.provider, found.vocabulary)
+    return SparseRows(_unpack_ids(found.ids), vectors, found.provider, found.vocabulary)
 
 
 def load_sparse_sizes(source: Input) -> SparseSizes:
@@ -126,7 +126,7 @@ def load_sparse_sizes(source: Input) -> SparseSizes:
         from .storage import read_sparse
 
         return SparseSizes(*read_sparse(str(source)), read_footer(str(source)).get("provider", ""))
-    _, vectors, provider, _ = unpack_sparse_vectors(read_content(source))
+    _, vectors, provider, _ = unpack_sparse(read_content(source))
     norms = [float(np.linalg.norm(weights.astype(np.float64))) for _, weights in vectors]
     return SparseSizes([len(indices) for indices, _ in vectors], norms, provider)
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
 from inorder.documents.copies import list_copies
+from inorder.index.connection import connect_index, translate_index_errors
+from inorder.index.locations import RootsByKind, find_roots
+from inorder.index.place import Generation
 from inorder.stage.data_layout import DataLayout
 
-from .connection import connect_index, translate_index_errors
-from .drafts.publishing import published_path
-from .locations import RootsByKind, find_roots
-from .place import Generation
+from .publishing import published_path
 
 
 class PublishedIndex:
