@@ -20,6 +20,7 @@ import msgspec
 
 from inorder.documents.archives.names import MAIL_FORMATS
 from inorder.documents.copies import SizeFilter
+from inorder.errors import InvariantViolation
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
@@ -123,7 +124,8 @@ class _Rows:
     def take(self) -> KnownFile:
         """Return the current row, and go on."""
         found = self.current
-        assert found is not None
+        if found is None:
+            raise InvariantViolation("there is no further row")
         self.current = next(self._known, None)
         return found
 
