@@ -177,9 +177,11 @@ def ask_library(name: str, folder: Path, questions: Sequence[str], count: int) -
 
 def ask_inorder(data: str, mode: str, questions: Sequence[str], count: int) -> tuple[list[list[str]], list[float]]:
     from inorder.index.search import SearchOptions, search
+    from inorder.library.opening import find_index
 
     options = SearchOptions(mode=mode, count=count)
-    return time_questions(lambda question: [hit.item_id for hit in search(data, question, options).hits], questions)
+    place = find_index(data)
+    return time_questions(lambda question: [hit.item_id for hit in search(place, question, options).hits], questions)
 
 
 def time_questions(ask: Callable[[str], list[str]], questions: Sequence[str]) -> tuple[list[list[str]], list[float]]:

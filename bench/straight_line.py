@@ -45,6 +45,7 @@ from inorder.index.vectors.files import PREFIX, MatrixWriter
 from inorder.index.vectors.row_chunks import RowList
 from inorder.index.vectors.table import describe_vectors
 from inorder.index.writer import RowWriter, content_hash
+from inorder.library.opening import find_index
 from inorder.stage.store.format import INDEX_FORMAT
 
 COMMIT_NOTES = 500
@@ -80,7 +81,7 @@ def take_straight_line(sources: Path, data: Path) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
     question = chunks[0].text.split()[0]
-    if not search(str(data), question).hits:
+    if not search(find_index(str(data)), question).hits:
         raise SystemExit(f"the straight line does not find {question!r}")
 
 

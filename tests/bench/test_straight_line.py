@@ -40,7 +40,8 @@ def test_the_straight_line_ends_in_an_index_that_can_be_searched(tmp_path: Path)
     ended = run_script("--take", notes, tmp_path / "data", folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
     from inorder.index.search import SearchOptions, search
+    from inorder.library.opening import find_index
 
     for mode in ("lexical", "dense"):
-        hits = search(str(tmp_path / "data"), "lighthouse", SearchOptions(mode=mode)).hits
+        hits = search(find_index(str(tmp_path / "data")), "lighthouse", SearchOptions(mode=mode)).hits
         assert hits[0].item_id == "notes/a.md"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import inorder
-from inorder.dataset.results import ResultReader
+from inorder.dataset.results import StageResults
 from inorder.documents.embed.stored import pack_sparse
 from inorder.stage.store.database import close_readers, store_path
 from tests.dataset.chunk_store import StageStore
@@ -97,13 +97,13 @@ def test_the_statistics_count_the_chunks_with_each_term(data: inorder.Dataset) -
 
 def test_rows_are_read_one_document_at_a_time(data: inorder.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    load = ResultReader.load
+    load = StageResults.load
 
-    def count(reader: ResultReader, doc_id: str) -> Any:
+    def count(reader: StageResults, doc_id: str) -> Any:
         loaded.append(doc_id)
         return load(reader, doc_id)
 
-    monkeypatch.setattr(ResultReader, "load", count)
+    monkeypatch.setattr(StageResults, "load", count)
     assert next(iter(data.chunks())).doc_id == IDS[0]
     assert loaded == IDS[:1]
     next(data.vectors("dense").batches(1))

@@ -10,6 +10,7 @@ import pytest
 import inorder
 from inorder.index.chunk_terms import IndexTerms
 from inorder.index.lexical.analysis import analyze
+from inorder.library.opening import find_index
 from tests.dataset.corpus import make_corpus, process
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
@@ -151,7 +152,7 @@ def test_without_an_index_the_command_that_makes_one_is_named(tmp_path: Path) ->
 def test_the_totals_of_the_family_are_those_of_its_rows(runs: StageRuns) -> None:
     data = inorder.open(runs.data)
     sizes = sorted(len(row.terms) for row in data.vectors("lexical"))
-    index = IndexTerms(str(runs.data))
+    index = IndexTerms(find_index(str(runs.data)))
     found = index.summarize()
     index.close()
     assert (found["documents"], found["vectors"], found["terms"]) == (4, len(sizes), len(data.statistics()))

@@ -11,8 +11,9 @@ from inorder.errors import OperatorError
 from inorder.index.hits import Hit
 from inorder.index.lexical.scoring import TermGroup
 from inorder.index.query import parse_query
+from inorder.index.ranking.snippets import make_snippet
 from inorder.index.search import SearchAnswer, SearchOptions, search
-from inorder.index.snippets import make_snippet
+from inorder.library.opening import find_index
 from tests.documents.stage_runs import StageRuns
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
@@ -40,7 +41,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
 
 
 def ask(runs: StageRuns, question: str, **options: Any) -> SearchAnswer:
-    return search(str(runs.data), question, SearchOptions(**options))
+    return search(find_index(str(runs.data)), question, SearchOptions(**options))
 
 
 def call(runs: StageRuns, *arguments: str) -> tuple[int, str, str]:

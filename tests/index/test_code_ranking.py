@@ -9,6 +9,7 @@ import pytest
 
 from inorder.index.ranking.code_signals import RankedCode, adjust
 from inorder.index.search import SearchOptions, search
+from inorder.library.opening import find_index
 from tests.documents.stage_runs import StageRuns
 
 FILES = {
@@ -31,7 +32,7 @@ def runs(tmp_path: Path) -> StageRuns:
 
 def ask(runs: StageRuns, question: str) -> list[str]:
     """The files of the answer, best first."""
-    hits = search(str(runs.data), question, SearchOptions(mode="lexical")).hits
+    hits = search(find_index(str(runs.data)), question, SearchOptions(mode="lexical")).hits
     return list(dict.fromkeys(hit.item_id.removeprefix("a/") for hit in hits))
 
 
@@ -45,7 +46,7 @@ def test_tests_come_first_if_they_are_asked_for(runs: StageRuns) -> None:
 
 
 def test_an_answer_says_what_the_adjustment_was(runs: StageRuns) -> None:
-    [hit, *_] = search(str(runs.data), "Connector", SearchOptions(mode="lexical")).hits
+    [hit, *_] = search(find_index(str(runs.data)), "Connector", SearchOptions(mode="lexical")).hits
     assert hit.reasons[0] == "defines Connector: x3"
     assert hit.reasons[1] == "path has connector: x2"
     assert hit.score == pytest.approx(sum(hit.shares.values()))
@@ -104,7 +105,7 @@ def test_documents_keep_their_scores(runs: StageRuns) -> None:
     runs.doctags()
     runs.chunk()
     runs.index("a", "docs")
-    hits = search(str(runs.data), "connector", SearchOptions(mode="lexical")).hits
+    hits = search(find_index(str(runs.data)), "connector", SearchOptions(mode="lexical")).hits
     [document] = [hit for hit in hits if hit.file_kind == "document"]
     assert document.reasons == []
     assert set(document.shares) == {"lexical"}
@@ -114,7 +115,7 @@ def test_documents_keep_their_scores(runs: StageRuns) -> None:
 
 
 def warnings(runs: StageRuns, question: str = "Connector") -> list[str]:
-    return search(str(runs.data), question).warnings
+    return search(find_index(str(runs.data)), question).warnings
 
 
 def set_time(path: Path, seconds_later: int, runs: StageRuns) -> None:

@@ -10,6 +10,7 @@ import pytest
 from inorder.errors import OperatorError
 from inorder.index.evaluation import compare_values, measure_ranking, read_questions
 from inorder.index.search import search
+from inorder.library.opening import find_index
 from tests.index.project import Project
 from tests.index.test_draft import built, success
 
@@ -139,19 +140,19 @@ def test_a_name_that_two_files_have_is_refused(project: Project) -> None:
 
 def test_an_index_stays_open_until_another_one_is_published(project: Project) -> None:
     data = str(project.data)
-    assert search(data, "oil").hits
+    assert search(find_index(data), "oil").hits
     with pytest.raises(OperatorError, match="no word to search for"):
-        search(data, "?")
+        search(find_index(data), "?")
     built(project.data, [success(0, "src/lamp.md", "gas")])
-    assert not search(data, "oil").hits
-    assert search(data, "gas").hits
+    assert not search(find_index(data), "oil").hits
+    assert search(find_index(data), "gas").hits
 
 
 def test_threads_may_ask_at_the_same_time(project: Project) -> None:
     answers: list[list[str]] = []
 
     def ask() -> None:
-        found = [search(str(project.data), "horn").hits for _ in range(20)]
+        found = [search(find_index(str(project.data)), "horn").hits for _ in range(20)]
         answers.extend([hit.item_id for hit in hits] for hits in found)
 
     threads = [Thread(target=ask) for _ in range(4)]

@@ -10,6 +10,7 @@ from inorder.documents.embed.providers.cross_encoder import open_cross_encoder
 from inorder.errors import OperatorError
 from inorder.index.ranking import rerank as reranking
 from inorder.index.search import SearchOptions, search
+from inorder.library.opening import find_index
 from tests.documents.embed.models import VOCABULARY, tokenizer
 from tests.index.test_draft import built, success
 
@@ -51,7 +52,8 @@ def cross_encoder(folder: Path, favourite: str, width: int = 1) -> str:
 
 
 def order(data: Path, **options: Any) -> list[str]:
-    return [hit.item_id for hit in search(str(data), "number", SearchOptions(mode="lexical", **options)).hits]
+    found = search(find_index(str(data)), "number", SearchOptions(mode="lexical", **options))
+    return [hit.item_id for hit in found.hits]
 
 
 def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_hits_after_the_first_ones_stay_behind_them(
 
 
 def test_a_dense_provider_can_order_too_and_the_score_is_a_sum(data: Path) -> None:
-    hits = search(str(data), "the word", SearchOptions(mode="lexical", rerank="hash")).hits
+    hits = search(find_index(str(data)), "the word", SearchOptions(mode="lexical", rerank="hash")).hits
     for hit in hits:
         assert hit.score == pytest.approx(sum(hit.shares.values()))
         assert set(hit.shares) == {"search", "rerank"}

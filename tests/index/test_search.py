@@ -30,10 +30,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def mean_reciprocal_rank(project: Project, mode: str) -> float:
     """Of the file that is expected, over all questions."""
     from inorder.index.search import SearchOptions, search
+    from inorder.library.opening import find_index
 
     total = 0.0
     for asked in QUESTIONS:
-        hits = search(str(project.data), asked["question"], SearchOptions(mode=mode, count=50)).hits
+        hits = search(find_index(str(project.data)), asked["question"], SearchOptions(mode=mode, count=50)).hits
         files = list(dict.fromkeys(hit.item_id for hit in hits))
         total += 1 / (files.index(asked["path"]) + 1) if asked["path"] in files else 0.0
     return total / len(QUESTIONS)

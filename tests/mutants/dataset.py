@@ -83,8 +83,8 @@ DATASET_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tables of an export are those of different moments",
         "dataset/export/export.py",
-        "_read_versions(self._data, tables) != versions:",
-        "_read_versions(self._data, tables) != versions and not tables:",
+        "_read_versions(self._reader, tables) != versions:",
+        "_read_versions(self._reader, tables) != versions and not tables:",
         "tests/dataset/test_export_during_runs.py::test_tables_that_a_run_changes_meanwhile_are_exported_again[file]",
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _PUBLISHING = "tests/library/test_publishing.py::"
+_DOORS = "tests/library/test_doors.py::"
 _FAILURES = "tests/library/test_failures.py::"
 _READING = "tests/library/test_reading.py::"
 _POWER = "tests/library/test_power.py::"
@@ -151,8 +152,30 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rows with the same digest are written again",
         "library/writer.py",
-        "        if any(each.output == result.output for each in visit.find_latest(step)):\n            return\n",
+        "        if any(each.output == result.output and self._fits(each.id, result)"
+        " for each in visit.find_latest(step)):\n            return\n",
         "",
         f"{_PUBLISHING}test_equal_output_leaves_what_is_there",
+    ),
+    Mutant(
+        "vectors stay with chunks that are gone",
+        "library/writer.py",
+        "return bool(input_ == result.input)",
+        "return True",
+        f"{_DOORS}test_vectors_that_stay_the_same_belong_to_the_chunks_that_are_new",
+    ),
+    Mutant(
+        "a long reading goes on in the next generation",
+        "library/snapshots.py",
+        '_VISIBLE = "since <= :epoch AND until > :epoch"',
+        '_VISIBLE = "since <= :epoch * 2 AND until > :epoch"',
+        f"{_DOORS}test_a_reader_sees_one_generation_while_a_run_goes_on",
+    ),
+    Mutant(
+        "a target does not notice vectors that come later",
+        "library/opening.py",
+        "AND since <= {_EPOCH} AND until > {_EPOCH} WHERE",
+        "AND since > {_EPOCH} WHERE",
+        f"{_DOORS}test_a_target_notices_vectors_that_come_later",
     ),
 )

@@ -13,14 +13,13 @@ from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.storage import make_chunk_fields
 from inorder.documents.embed.providers.base import Matrix, SparseVector
-from inorder.documents.embed.stored import DenseVectors
+from inorder.documents.embed.stored import DenseVectors, SparseRows
 from inorder.documents.parquet import make_schema
 from inorder.errors import OperatorError
 from inorder.index.chunk_terms import IndexedTerms
 
 from .document import DatasetDocument
 
-SparseRows = tuple[list[str], list[SparseVector]]
 _VERSION = "1"
 _LEXICAL_VERSION = "2"
 """Version 1 had counts instead of weights."""
@@ -159,10 +158,9 @@ class SparseColumns(_VectorColumns):
         self.schema = _make_table_schema("sparse", [*_ID_FIELDS, *lists])
 
     def add(self, doc_id: str, decoded: SparseRows) -> None:
-        ids, vectors = decoded
-        self._add_ids(doc_id, ids)
-        self._parts += vectors
-        self.bytes += sum(indices.nbytes + weights.nbytes for indices, weights in vectors)
+        self._add_ids(doc_id, decoded.ids)
+        self._parts += decoded.vectors
+        self.bytes += sum(indices.nbytes + weights.nbytes for indices, weights in decoded.vectors)
 
     def finish(self) -> Any:
         parts, self._parts = self._parts, []

@@ -8,19 +8,18 @@ from types import TracebackType
 from typing import Any, Literal, TypedDict, overload
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import unpack_chunks
-from inorder.documents.copies import find_original, list_copies_of
-from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind
 from inorder.errors import OperatorError, require
 from inorder.index.locations import identify_file
+from inorder.index.rows import DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, search
+from inorder.library.opening import find_index, read_source_roots
 from inorder.stage.data_layout import require_directory
 from inorder.stage.store.format import require_current_data
 
 from .document import DatasetDocument
 from .export.export import export_data
 from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
-from .results import LoadedResult, decode_result, open_results
+from .results import CHUNK_FORMAT, DOCUMENT_FORMAT, LoadedResult, open_data
 from .rows import Rows
 from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
 from .terms import make_statistics
@@ -126,7 +125,7 @@ class Dataset:
 
     def get(self, doc_id: str) -> DatasetDocument:
         """Return one document by its id. Raises OperatorError if DATA does not have it."""
-        loaded = self._load(DOCUMENT_RESULTS, doc_id) or self._load_original(doc_id)
+        loaded = self._load_document(doc_id)
         if loaded is None:
             self.documents()  # says so if there are none at all
             raise OperatorError(f"no document {doc_id!r} in {self.path}{self._suggest_ids(doc_id)}")
@@ -136,13 +135,13 @@ class Dataset:
         """Return one document by its id, by the path of its source file, or by an ending of its id that no other
         document has. Raises OperatorError if there is none, or more than one."""
         data = self._require_open()
-        for doc_id in (text, *identify_file(data, text)):
-            loaded = self._load(DOCUMENT_RESULTS, doc_id) or self._load_original(doc_id)
+        for doc_id in (text, *identify_file(read_source_roots(data).get(DOCUMENT, {}), text)):
+            loaded = self._load_document(doc_id)
             if loaded is not None:
                 return DatasetDocument(loaded, self._find_chunks, self._find_copies)
         ending = f"/{text.lstrip('/')}"
-        with open_results(data, DOCUMENT_RESULTS) as results:
-            ids = (result.doc_id for result in results.iterate())
+        with open_data(data) as reader:
+            ids = (result.doc_id for result in reader.open(DOCUMENT_FORMAT).iterate())
             found = list(islice((doc_id for doc_id in ids if doc_id.endswith(ending)), _SUGGESTIONS + 1))
         if len(found) > 1:
             shown = ", ".join([*map(repr, found[:_SUGGESTIONS]), *(["..."] if len(found) > _SUGGESTIONS else [])])
@@ -151,7 +150,8 @@ class Dataset:
 
     def _suggest_ids(self, doc_id: str) -> str:
         """The ids of documents that are spelled like this one, as the end of a message; empty: there are none."""
-        with open_results(self.path, DOCUMENT_RESULTS) as results:
+        with open_data(self.path) as reader:
+            results = reader.open(DOCUMENT_FORMAT)
             ids = [result.doc_id for result in islice(results.iterate(), _COMPARED_MAX)]
         names = {each.rpartition("/")[2].casefold(): each for each in ids}
         close = difflib.get_close_matches(doc_id, ids, _SUGGESTIONS)
@@ -184,7 +184,7 @@ class Dataset:
         if mode is not None:
             conditions["mode"] = mode
         options = SearchOptions(count=k, **conditions)
-        return search(self._require_open(), question, options)
+        return search(find_index(self._require_open()), question, options)
 
     async def search_async(
         self, question: str, k: int = 10, mode: str | None = None, where: SearchWhere | None = None
@@ -219,20 +219,22 @@ class Dataset:
         return export_data(self._require_open(), options)
 
     def _find_chunks(self, doc_id: str) -> list[Chunk]:
-        loaded = self._load(CHUNK_RESULTS, doc_id)
-        return [] if loaded is None else decode_result(loaded, unpack_chunks)
+        with open_data(self._require_open()) as reader:
+            loaded = reader.open(CHUNK_FORMAT).load(doc_id)
+            return [] if loaded is None else loaded.value
 
     def _find_copies(self, doc_id: str) -> list[str]:
-        return list_copies_of(self._require_open(), doc_id)
+        with open_data(self._require_open()) as reader:
+            return [copy for copy, _ in reader.list_copies([doc_id])]
 
-    def _load_original(self, item_id: str) -> LoadedResult | None:
-        """The document that a file is a copy of."""
-        original = find_original(self._require_open(), item_id)
-        return None if original is None else self._load(DOCUMENT_RESULTS, original)
-
-    def _load(self, kind: ResultKind, doc_id: str) -> LoadedResult | None:
-        with open_results(self._require_open(), kind) as results:
-            return results.load(doc_id)
+    def _load_document(self, item_id: str) -> LoadedResult | None:
+        """The document with this id, or the one that a file with this id is a copy of; None: there is none."""
+        with open_data(self._require_open()) as reader:
+            documents = reader.open(DOCUMENT_FORMAT)
+            loaded: LoadedResult | None = documents.load(item_id)
+            if loaded is None and (original := reader.find_original(item_id)) is not None:
+                loaded = documents.load(original)
+            return loaded
 
     def _require_open(self) -> str:
         require(not self._is_closed, f"the dataset {self.path} is closed")

@@ -6,11 +6,11 @@ from functools import cached_property
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.units import join_pieces
-from inorder.documents.convert.stored import unpack_document
+from inorder.documents.convert.stored import StoredDocument
 from inorder.documents.doctags.markdown import write_markdown
 from inorder.documents.doctags.record_reader import RecordSummary, read_record, read_summary
 
-from .results import LoadedResult, decode_result
+from .results import LoadedResult
 
 
 class DatasetDocument:
@@ -31,7 +31,7 @@ class DatasetDocument:
         """The name of the source and the path below it."""
         self.input_sha256 = loaded.input_sha256
         """The hash of the source file."""
-        self._stored = decode_result(loaded, unpack_document)
+        self._stored: StoredDocument = loaded.value
         self._find_chunks = find_chunks
         self._find_copies = find_copies
 

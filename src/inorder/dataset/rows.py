@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from inorder.errors import OperatorError
 
+from .results import open_data
 from .tables import DataTable, collect_batches
 
 BATCH_BYTES = 8 * 2**20
@@ -27,8 +28,8 @@ class Rows(Generic[R]):
     def __init__(self, data: str, table: DataTable[Any, R]) -> None:
         self._data = data
         self._table = table
-        with table.open(data) as results:
-            first = next(results.iterate(), None)
+        with open_data(data) as reader:
+            first = next(table.open(reader).iterate(), None)
         if first is None:
             noun = table.name.rpartition("/")[2] + (" vectors" if "/" in table.name else "")
             raise OperatorError(f"no {noun} in {data}; run `inorder {table.made_by}` first")

@@ -3,15 +3,12 @@ order of doc ids, as records or as columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.storage import unpack_chunks
-from inorder.documents.embed.stored import DenseVectors, unpack_dense, unpack_sparse
-from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind, get_vector_kind
+from inorder.documents.embed.stored import DenseVectors, SparseRows
 from inorder.index.chunk_terms import IndexedTerms
 
 from .columns import (
@@ -21,11 +18,20 @@ from .columns import (
     DocumentColumns,
     LexicalColumns,
     SparseColumns,
-    SparseRows,
 )
 from .document import DatasetDocument
-from .results import ListedResult, LoadedResult, decode_result, open_results
-from .terms import LoadedTerms, TermReader, open_terms
+from .results import (
+    CHUNK_FORMAT,
+    DENSE_FORMAT,
+    DOCUMENT_FORMAT,
+    SPARSE_FORMAT,
+    DataReader,
+    LoadedResult,
+    ResultFormat,
+    TableReader,
+    open_data,
+)
+from .terms import LoadedTerms, TermReader
 
 FAMILIES = ("dense", "sparse", "lexical")
 DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
@@ -79,40 +85,22 @@ class LexicalTerms(NamedTuple):
     """In the order of the terms."""
 
 
-class TableReader(Protocol):
-    """The results that a table is made of, by their doc ids."""
-
-    def iterate(self, after: str = "") -> Iterator[Any]:
-        """What there is, in the order of doc ids; what follows `after`."""
-
-    def list_results(self, after: str = "") -> Iterator[ListedResult]:
-        """As `iterate`, with the hash of each result."""
-
-    def read_version(self) -> object:
-        """Another one after every change."""
-
-    def has(self, doc_id: str) -> bool:
-        """Whether there is a result for a document."""
-
-    def load(self, doc_id: str) -> Any:
-        """Load a result as it is now; None: there is none."""
-
-
 class DataTable(ABC, Generic[D, R]):
     """One table: which results it is made of, and what its rows are."""
 
     name: str
-    kind: ResultKind
+    format: ResultFormat
     made_by: str
     """The command that makes the results."""
 
-    def open(self, data: str) -> AbstractContextManager[TableReader]:
-        """Open the results in DATA, of which there may be none."""
-        return open_results(data, self.kind)
+    def open(self, reader: DataReader) -> TableReader:
+        """The results in DATA, of which there may be none."""
+        return reader.open(self.format)
 
     def read(self, data: str) -> Iterator[tuple[str, D]]:
         """Decode the results of all documents, one at a time."""
-        with self.open(data) as results:
+        with open_data(data) as reader:
+            results = self.open(reader)
             for result in results.iterate():
                 loaded = results.load(result.doc_id)
                 if loaded is not None:  # None: a run has removed it
@@ -134,7 +122,7 @@ class DataTable(ABC, Generic[D, R]):
 class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):
     """The documents, one row each."""
 
-    name, kind, made_by = DOCUMENTS, DOCUMENT_RESULTS, "doctags SRC"
+    name, format, made_by = DOCUMENTS, DOCUMENT_FORMAT, "doctags SRC"
 
     def __init__(
         self,
@@ -157,10 +145,11 @@ class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):
 class ChunkTable(DataTable[list[Chunk], Chunk]):
     """The chunks of all documents."""
 
-    name, kind, made_by = CHUNKS, CHUNK_RESULTS, "chunk"
+    name, format, made_by = CHUNKS, CHUNK_FORMAT, "chunk"
 
     def decode(self, loaded: LoadedResult) -> list[Chunk]:
-        return decode_result(loaded, unpack_chunks)
+        chunks: list[Chunk] = loaded.value
+        return chunks
 
     def list_rows(self, doc_id: str, decoded: list[Chunk]) -> Iterator[Chunk]:
         return iter(decoded)
@@ -172,10 +161,11 @@ class ChunkTable(DataTable[list[Chunk], Chunk]):
 class DenseTable(DataTable[DenseVectors, DenseVector]):
     """The dense vectors of all chunks."""
 
-    name, kind, made_by = f"{VECTORS}/dense", get_vector_kind("dense"), "embed"
+    name, format, made_by = f"{VECTORS}/dense", DENSE_FORMAT, "embed"
 
     def decode(self, loaded: LoadedResult) -> DenseVectors:
-        return decode_result(loaded, unpack_dense)
+        vectors: DenseVectors = loaded.value
+        return vectors
 
     def list_rows(self, doc_id: str, decoded: DenseVectors) -> Iterator[DenseVector]:
         for number, (chunk_id, vector) in enumerate(zip(decoded.ids, decoded.matrix, strict=True)):
@@ -188,13 +178,14 @@ class DenseTable(DataTable[DenseVectors, DenseVector]):
 class SparseTable(DataTable[SparseRows, SparseTerms]):
     """The sparse vectors of all chunks."""
 
-    name, kind, made_by = f"{VECTORS}/sparse", get_vector_kind("sparse"), "embed --sparse PROVIDER"
+    name, format, made_by = f"{VECTORS}/sparse", SPARSE_FORMAT, "embed --sparse PROVIDER"
 
     def decode(self, loaded: LoadedResult) -> SparseRows:
-        return decode_result(loaded, unpack_sparse)
+        vectors: SparseRows = loaded.value
+        return vectors
 
     def list_rows(self, doc_id: str, decoded: SparseRows) -> Iterator[SparseTerms]:
-        for number, (chunk_id, (indices, weights)) in enumerate(zip(*decoded, strict=True)):
+        for number, (chunk_id, (indices, weights)) in enumerate(zip(decoded.ids, decoded.vectors, strict=True)):
             yield SparseTerms(doc_id, chunk_id, number, indices, weights)
 
     def make_columns(self, first: SparseRows) -> SparseColumns:
@@ -206,12 +197,12 @@ class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
 
     name, made_by = f"{VECTORS}/lexical", "index SRC"
 
-    def open(self, data: str) -> AbstractContextManager[TermReader]:
-        return open_terms(data)
+    def open(self, reader: DataReader) -> TermReader:
+        return TermReader(reader.terms)
 
     def read(self, data: str) -> Iterator[tuple[str, IndexedTerms]]:
-        with open_terms(data) as reader:
-            for terms in reader.read_all():
+        with open_data(data) as reader:
+            for terms in self.open(reader).read_all():
                 yield terms.item_id, terms
 
     def decode(self, loaded: LoadedTerms) -> IndexedTerms:

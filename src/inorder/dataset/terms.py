@@ -1,13 +1,12 @@
-"""Loads the lexical vectors of DATA: the terms of the chunks of the published index, and their weights."""
+"""Loads the lexical vectors of DATA: the terms of the chunks of the index, and their weights."""
 
-import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from inorder.documents.parquet import make_schema
 from inorder.index.chunk_terms import IndexedTerms, IndexTerms
-from inorder.index.drafts.publishing import published_path
+from inorder.library.opening import find_index
 
 from .results import ListedResult
 
@@ -22,18 +21,6 @@ class LoadedTerms(NamedTuple):
     sha256: str
     terms: IndexedTerms
     cfg_hash: str = ""
-    path: str = ""
-
-
-@contextmanager
-def open_terms(data: str) -> Iterator["TermReader"]:
-    """The terms of the published index, if there is one. Between two reads nothing is locked."""
-    found = IndexTerms(data) if os.path.exists(published_path(data)) else None
-    reader = TermReader(found)
-    try:
-        yield reader
-    finally:
-        reader.close()
 
 
 class TermReader:
@@ -45,12 +32,6 @@ class TermReader:
         self._rest: Iterator[IndexedTerms] | None = None
         self._next: IndexedTerms | None = None
         self._last = ""
-
-    def close(self) -> None:
-        """Close the index. Idempotent."""
-        self._rest = None
-        if self._index is not None:
-            self._index.close()
 
     def iterate(self, after: str = "") -> Iterator[ListedResult]:
         """The documents and source files in the order of their ids, those that follow `after`."""
@@ -85,10 +66,10 @@ class TermReader:
 
 
 def make_statistics(data: str) -> Any:
-    """The terms of the published index as a `pyarrow.Table`. Raises OperatorError if there is no index."""
+    """The terms of the index as a `pyarrow.Table`. Raises OperatorError if there is no index."""
     import pyarrow as pa
 
-    with closing(IndexTerms(data)) as index:
+    with closing(IndexTerms(find_index(data))) as index:
         found = index.count()
     schema = make_schema(
         [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],

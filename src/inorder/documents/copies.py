@@ -274,11 +274,6 @@ def _query(
     return []
 
 
-def list_copies_of(data: str | os.PathLike[str], doc_id: str) -> list[str]:
-    """The ids of the copies of a document."""
-    return [copy for copy, _ in list_copies(data, [doc_id])]
-
-
 def find_original(data: str | os.PathLike[str], item_id: str) -> str | None:
     """The document that this file is a copy of; None: it is none."""
     return next((original for _, original in _query(data, "WHERE item_id = ?", [item_id])), None)

@@ -4,11 +4,9 @@ Weights are those of one state of the index. No transaction is open while a call
 at any time.
 """
 
-import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import groupby, islice, repeat
 from operator import itemgetter
@@ -20,13 +18,12 @@ import numpy as np
 
 from inorder.documents.quantiles import find_quantile
 
-from .connection import connect_index, read_snapshot, translate_index_errors
-from .drafts.publishing import published_path
 from .lexical.blocks import Numbers
 from .lexical.postings import read_segments
 from .lexical.schema import ANALYSIS_VERSION
 from .lexical.scoring import LENGTH_WEIGHT, SATURATION
 from .lexical.weights import TermCounts, WeightedTerms, count_terms
+from .place import IndexConnection, IndexPlace
 from .ranking.retrieval import HEAD_WEIGHTS
 from .rows import CODE, DOCUMENT
 from .schema import read_meta
@@ -79,27 +76,27 @@ class ListedTerms(NamedTuple):
 
 
 class IndexTerms:
-    """Reads the terms of the published index of DATA. Raises OperatorError if there is none."""
+    """Reads the terms of an index. Raises OperatorError if there is none."""
 
-    def __init__(self, data: str) -> None:
-        self._path = published_path(data)
-        self._connection: sqlite3.Connection = connect_index(self._path)
+    def __init__(self, place: IndexPlace) -> None:
+        self._opened = IndexConnection(place)
+        self._connection = self._opened.connection
         self._lengths: tuple[str, Numbers, Numbers] | None = None
 
     def close(self) -> None:
         """Close the index. Idempotent."""
-        self._connection.close()
+        self._opened.close()
 
     def read_version(self) -> str:
-        """Another one after every change of a file."""
-        with self._snapshot():
-            return self._read_state()
+        """Another one after every change of a file, and if the index was replaced."""
+        with self._opened.snapshot():
+            return f"{self._opened.place.identify()} {self._read_state()}"
 
     def list_files(self, after: str = "") -> Iterator[ListedTerms]:
         """The files that have chunks, in the order of their ids; those that follow `after`. What a run publishes
         meanwhile may be among them."""
         while True:
-            with self._snapshot():
+            with self._opened.snapshot():
                 state = self._read_state()
                 chunks, sums = self._read_lengths(state)
                 rows = self._connection.execute(_FILES, (after, _PAGE_FILES)).fetchall()
@@ -116,7 +113,7 @@ class IndexTerms:
     def read_files(self) -> Iterator[IndexedTerms]:
         """The terms of all files that have chunks, in the order of their ids, from one state of the index."""
         with SpooledTemporaryFile(_IN_MEMORY_BYTES) as ids, SpooledTemporaryFile(_IN_MEMORY_BYTES) as postings:
-            with self._snapshot():
+            with self._opened.snapshot():
                 weighted = self._weigh(ids, postings)
             names, rows = weighted.terms, iter(weighted)
             facts = _FORMULA | {"chunks": str(len(weighted)), "terms": str(len(names))}
@@ -131,18 +128,18 @@ class IndexTerms:
 
     def has(self, item_id: str) -> bool:
         """Whether there is a file."""
-        with self._snapshot():
+        with self._opened.snapshot():
             found = self._connection.execute("SELECT 1 FROM files WHERE item_id = ?", (item_id,)).fetchone()
         return found is not None
 
     def count(self) -> TermCounts:
         """Count the terms of all chunks."""
-        with self._snapshot():
+        with self._opened.snapshot():
             return count_terms(self._connection)
 
     def summarize(self) -> dict[str, Any]:
         """The totals of the family `lexical`: of documents and source files alike."""
-        with self._snapshot():
+        with self._opened.snapshot():
             [files] = self._connection.execute("SELECT COUNT(DISTINCT file) FROM chunks").fetchone()
             found = count_terms(self._connection)
         chunks = len(found.sizes)
@@ -157,11 +154,6 @@ class IndexTerms:
                 "p99": find_quantile(sizes, 0.99),
             },
         }
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        with translate_index_errors(self._path), read_snapshot(self._connection):
-            yield
 
     def _read_state(self) -> str:
         """What all weights depend on."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from inorder.errors import OperatorError, require
 
+from .place import IndexPlace
 from .search import SearchOptions, search, use_index
 
 METRICS = ("nDCG@10", "MAP", "recall@100", "Acc@1", "Acc@5")
@@ -97,16 +98,16 @@ def _read_lines(path: Path) -> Iterable[tuple[int, str]]:
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def evaluate(data: str, questions: Sequence[JudgedQuestion], options: SearchOptions) -> Evaluation:
+def evaluate(place: IndexPlace, questions: Sequence[JudgedQuestion], options: SearchOptions) -> Evaluation:
     """Ask every question that has a relevant file, and measure the answers."""
     options = msgspec.structs.replace(options, count=DEPTH)
-    names = _resolve_names(data, {name for question in questions for name in question.grades})
+    names = _resolve_names(place, {name for question in questions for name in question.grades})
     result = Evaluation([], {metric: [] for metric in METRICS})
     for question in questions:
         grades = {names.get(name, f"\0{name}"): grade for name, grade in question.grades.items()}
         if not any(grade > 0 for grade in grades.values()):
             continue
-        hits = search(data, question.text, options).hits
+        hits = search(place, question.text, options).hits
         ranking = list(dict.fromkeys(item for hit in hits for item in (hit.item_id, *hit.copies)))[:_FILES_MAX]
         result.questions.append(question.question_id)
         for metric, value in measure_ranking(ranking, grades).items():
@@ -134,10 +135,10 @@ def _discount(gains: Sequence[int]) -> float:
     return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
-def _resolve_names(data: str, names: Iterable[str]) -> dict[str, str]:
+def _resolve_names(place: IndexPlace, names: Iterable[str]) -> dict[str, str]:
     """The item id of each file that the judgements name: by its item id, by its path below the source, or by its file
     name with or without the suffix."""
-    with use_index(data) as index:
+    with use_index(place) as index:
         items = [str(item) for (item,) in index.connection.execute("SELECT item_id FROM files ORDER BY item_id")]
     known: dict[str, list[str]] = {}
     for item in items:

@@ -83,11 +83,11 @@ def _is_run(manifest: str, offset: int, run_id: str) -> bool:
     return config is not None and config.run_id == run_id
 
 
-def identify_file(data: str, path: str) -> list[str]:
-    """The item ids that a source file has, or would have, below the roots of DATA."""
+def identify_file(roots: Mapping[str, str], path: str) -> list[str]:
+    """The item ids that a source file has, or would have, below the roots of documents."""
     place = path if is_address(path) else os.path.abspath(path)
     found = []
-    for name, root in read_manifest_roots(data)[DOCUMENT].items():
+    for name, root in roots.items():
         if place == root:
             found.append(name)
         elif is_address(root):

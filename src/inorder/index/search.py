@@ -5,8 +5,6 @@ An index stays open between questions, and is opened again when a run has publis
 may ask; those who ask the same index take turns.
 """
 
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, RLock
@@ -14,19 +12,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from inorder.documents.copies import list_copies
 from inorder.errors import OperatorError, require
 from inorder.stage.store.format import require_current_data
 
-from .connection import connect_index, read_snapshot, translate_index_errors
-from .drafts.publishing import published_path
 from .hits import Filters, Hit, add_copies
 from .lexical.scoring import TermGroup
 from .locations import match_copies
+from .place import Generation, IndexConnection, IndexPlace
 from .query import Query, parse_query, replace_surrogates
 from .ranking.rerank import HITS_MAX, rerank
 from .ranking.retrieval import MODES, Searcher
-from .snippets import CONTEXT, SnippetLine, make_snippet
+from .ranking.snippets import CONTEXT, SnippetLine, make_snippet
 from .staleness import find_changes
 from .symbols import CodeLocation, look_up
 
@@ -77,33 +73,37 @@ class SearchAnswer(NamedTuple):
     warnings: Sequence[str] = ()
     groups: Sequence[TermGroup] = ()
     """The words that were looked for, in every form."""
+    generation: Generation = Generation(0, 0.0)
+    """Of when the index is that was searched."""
 
     def make_snippet(self, hit: Hit, context: int = CONTEXT) -> list[SnippetLine]:
         """The lines or sentences of a hit that answer best: one, and `context` of them before and after it."""
         return make_snippet(hit, self.groups, context)
 
 
-def search(data: str, question: str, options: SearchOptions | None = None) -> SearchAnswer:
-    """Search the index of DATA.
+def search(place: IndexPlace, question: str, options: SearchOptions | None = None) -> SearchAnswer:
+    """Search an index.
 
     Raises OperatorError for a question without words, for a filter that nothing in the index can meet, and if there is
     no index; IntegrityError for a damaged one.
     """
     options = options or SearchOptions()
     query = parse_query(question)
-    with use_index(data) as index:
+    with use_index(place) as index:
+        generation = place.read_generation(index.connection)
         if query.kind != "text":
             places = look_up(index.connection, query, options.count)
             changes = index.find_changes(place.path for place in places)
-            return SearchAnswer(query, "names", "the question is a lookup by name", places=places, warnings=changes)
+            reason = "the question is a lookup by name"
+            return SearchAnswer(query, "names", reason, places=places, warnings=changes, generation=generation)
         filters = options.filters
         if options.path:
-            filters = filters._replace(copied=match_copies(index.connection, list_copies(data), filters.path))
+            filters = filters._replace(copied=match_copies(index.connection, index.list_copies(), filters.path))
         answer = answer_from(index.searcher, query, options, filters)
         found = [item for hit in answer.hits for item in (hit.item_id, *hit.copies)]
-        add_copies(answer.hits, list_copies(data, found))
+        add_copies(answer.hits, index.list_copies(found))
         changes = index.find_changes(hit.path for hit in answer.hits)
-        return answer._replace(warnings=[*answer.warnings, *changes])
+        return answer._replace(warnings=[*answer.warnings, *changes], generation=generation)
 
 
 def answer_from(
@@ -130,40 +130,50 @@ def answer_from(
 
 
 class OpenIndex:
-    """A published index that is open, and whether it is still the published one."""
+    """An index that is open, and whether it is still the one that is there."""
 
-    def __init__(self, data: str) -> None:
-        path = published_path(data)
+    def __init__(self, place: IndexPlace) -> None:
         self.lock = RLock()
-        self._state = _read_state(path)
-        self.connection: sqlite3.Connection = connect_index(path)
+        self._place = place
+        self._identity = place.identify()
+        self._opened = IndexConnection(place)
         self._searcher: Searcher | None = None
-        self._version = -1
-        self._data = data
+        self._version: object = None
+        self.connection = self._opened.connection
+
+    @property
+    def version(self) -> object:
+        """Another one after every publication."""
+        return self._version
 
     @property
     def searcher(self) -> Searcher:
         """Opened when it is first needed."""
         if self._searcher is None:
-            self._searcher = Searcher(self.connection, self._data)
+            self._searcher = Searcher(self.connection, self._place.data)
         return self._searcher
 
     def find_changes(self, paths: Iterable[str]) -> list[str]:
         """What says that the sources have changed since they were indexed, judged by the files at these paths."""
-        return find_changes(self.connection, self._data, published_path(self._data), paths)
+        roots = {root for found in self._place.read_roots(self.connection).values() for root in found.values()}
+        return find_changes(roots, self._place.read_compared_ns(self.connection), paths)
 
-    def notice_changes(self) -> None:
-        """Read the database again if changes were published to it. To be called in the transaction that reads it."""
-        [version] = self.connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            self._searcher = None
-        self._version = version
+    def list_copies(self, originals: Sequence[str] | None = None) -> list[tuple[str, str]]:
+        """The id of each copy of these documents, or of all, and that of the document."""
+        return self._place.list_copies(self.connection, originals)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all questions in the body see one state of the index."""
+        with self._opened.snapshot():
+            if self._opened.version != self._version:
+                self._searcher = None
+            self._version = self._opened.version
+            yield
 
     def is_current(self) -> bool:
         """Whether the files are those that were opened."""
-        return self._state == _read_state(published_path(self._data)) and (
-            self._searcher is None or self._searcher.is_current()
-        )
+        return self._identity == self._place.identify() and (self._searcher is None or self._searcher.is_current())
 
 
 _open: dict[str, OpenIndex] = {}
@@ -171,26 +181,17 @@ _open_lock = Lock()
 
 
 @contextmanager
-def use_index(data: str) -> Iterator[OpenIndex]:
-    """The published index of DATA, for one thread at a time. Its errors are raised as ours."""
-    folder = os.path.abspath(data)
-    path = published_path(folder)
-    require_current_data(folder)
-    if not os.path.exists(path):
-        raise OperatorError(f"no index in {data}; make one with `inorder index SRC` or `inorder run SRC`")
-    with translate_index_errors(path):
-        with _open_lock:
-            index = _open.pop(folder, None)
-            if index is None or not index.is_current():
-                index = OpenIndex(folder)
-            _open[folder] = index
-            while len(_open) > _OPEN_MAX:
-                del _open[next(iter(_open))]
-        with index.lock, read_snapshot(index.connection):
-            index.notice_changes()
-            yield index
-
-
-def _read_state(path: str) -> tuple[int, ...]:
-    found = os.stat(path)
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def use_index(place: IndexPlace) -> Iterator[OpenIndex]:
+    """An index, for one thread at a time. Its errors are raised as ours."""
+    require_current_data(place.data)
+    if not place.exists():
+        raise OperatorError(f"no index in {place.data}; make one with `inorder index SRC` or `inorder run SRC`")
+    with place.translate_errors(), _open_lock:
+        index = _open.pop(place.path, None)
+        if index is None or not index.is_current():
+            index = OpenIndex(place)
+        _open[place.path] = index
+        while len(_open) > _OPEN_MAX:
+            del _open[next(iter(_open))]
+    with index.lock, index.snapshot():
+        yield index

@@ -5,22 +5,18 @@ working tree is on: a few system calls. `inorder plan` compares everything.
 """
 
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from inorder.documents.inputs import find_file, is_there
-from inorder.stage.data_layout import DataLayout
 from inorder.stage.sources import is_address
-
-from .locations import find_roots
 
 _NAMED_MAX = 3
 
 
-def find_changes(connection: sqlite3.Connection, data: str, index_path: str, shown: Iterable[str]) -> list[str]:
-    """One line per reason to index again. `shown` are the paths of the files in the answer."""
-    indexed_ns = max(_read_time(index_path), _read_time(DataLayout(data, "index").manifest))
+def find_changes(roots: Iterable[str], indexed_ns: int, shown: Iterable[str]) -> list[str]:
+    """One line per reason to index again. `roots` are where the sources lie, `indexed_ns` is when they were last
+    compared with the index, and `shown` are the paths of the files in the answer."""
     paths = list(dict.fromkeys(shown))
     changed = [path for path in paths if _read_time(find_file(path)) > indexed_ns]
     gone = [path for path in paths if not is_there(path)]
@@ -29,9 +25,8 @@ def find_changes(connection: sqlite3.Connection, data: str, index_path: str, sho
         for some, verb in ((changed, "changed"), (gone, "was removed" if len(gone) == 1 else "were removed"))
         if some
     ]
-    found = {root for by_name in find_roots(connection).values() for root in by_name.values()}
-    roots = sorted(root for root in found if not is_address(root))
-    moved = list(dict.fromkeys(tree for root in roots for tree in _find_moved_trees(root, indexed_ns)))
+    local = sorted({root for root in roots if not is_address(root)})
+    moved = list(dict.fromkeys(tree for root in local for tree in _find_moved_trees(root, indexed_ns)))
     return lines + [f"{tree} is on another commit than when it was indexed; run `inorder index`" for tree in moved]
 
 

@@ -12,7 +12,7 @@ from inorder.index.locations import locate
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.sinks.sqlite import translate_sqlite_error
 
-from .contents import decode_path, register_texts, take_text_error
+from .contents import read_roots, register_texts, take_text_error
 from .schema import APPLICATION_ID, FORMAT
 
 NAME = "library.sqlite"
@@ -44,7 +44,7 @@ class LibraryConnection(sqlite3.Connection):
         if self._forget_texts is None:
             self._forget_texts = register_texts(self)
         self._forget_texts()
-        roots = {name: decode_path(path) for name, path in self.execute("SELECT name, path FROM sources")}
+        roots = read_roots(self)
         self.create_function("location", 3, partial(locate, {CODE: roots, DOCUMENT: roots}))
         self._version = version
 

@@ -10,6 +10,7 @@ from typing import Any
 from inorder.errors import IntegrityError
 from inorder.index.calls import read_calls
 from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow
+from inorder.stage.sources import quote_id
 
 from .codec import unpack_texts
 from .schema import TEXT_BLOCKS_MAX
@@ -40,6 +41,11 @@ def encode_path(path: str) -> str | bytes | None:
 def decode_path(stored: Any) -> str:
     """Return a path from what is stored."""
     return os.fsdecode(stored) if isinstance(stored, bytes) else stored or ""
+
+
+def read_roots(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return where each source lies, by its name as the ids of its files have it."""
+    return {quote_id(name): decode_path(path) for name, path in connection.execute("SELECT name, path FROM sources")}
 
 
 class ChunkTexts:

@@ -6,7 +6,6 @@ the write-ahead log stays short when all files change at once.
 
 import sqlite3
 import time
-from typing import NamedTuple
 
 from inorder.index.lexical.inversion import SEGMENT_CHUNKS_MAX, MergeRules, merge_segments
 from inorder.index.schema import write_meta
@@ -24,15 +23,6 @@ _SEGMENTS_MAX = 16
 """More small segments are merged. With fewer, every posting is written once more in a large run."""
 _SEGMENT_BYTES = 24 * 2**20
 """About the largest segment that a merge makes: it is written in one transaction."""
-
-
-class Generation(NamedTuple):
-    """What readers see."""
-
-    number: int
-    """Counts publications from 1; 0: nothing was published."""
-    published_at: float
-    """In seconds since 1970."""
 
 
 def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, with_held: bool) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from inorder.errors import IntegrityError
+from inorder.index.place import Generation
 
 from .codec import Content, unpack_content
 from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, decode_path, read_rows
-from .generations import Generation
 from .rows import CHUNK, DENSE, INDEX, StoredVectors, unpack_dense
 from .schema import FOREVER, STEPS_MAX, held_epoch
 from .sink import LibrarySource
@@ -242,14 +242,8 @@ class LibraryReader:
 
     def list_copies(self, originals: Sequence[str] | None = None) -> list[tuple[str, str]]:
         """Return the id of each copy of these files, or of all, and that of the file, in order."""
-        listed = None if originals is None else msgspec.json.encode(list(originals)).decode()
-        where = "" if listed is None else "AND copy_of IN (SELECT value FROM json_each(?))"
         with self.snapshot() as connection:
-            return connection.execute(
-                "SELECT item_id, copy_of FROM items WHERE copy_of IS NOT NULL AND removed = 0 "
-                f"{where} ORDER BY item_id",
-                () if listed is None else (listed,),
-            ).fetchall()
+            return list_copies(connection, originals)
 
     def list_failures(self) -> Iterator[FileFailure]:
         """Yield what has failed and has not succeeded since, in the order of ids."""
@@ -355,7 +349,7 @@ class LibraryReader:
                 texts = ChunkTexts(connection).read_all(owner) if step == CHUNK else []
                 return StoredResult(item_id, unpack_content(Content(*content)), output, texts)
             except IntegrityError as error:
-                raise IntegrityError(self._describe(item_id, step, error)) from error
+                raise IntegrityError(self.describe_damage(item_id, step, error)) from error
 
     def read_committed(self, item_id: str, step: str) -> StoredResult | None:
         """Return what a step last made of a file, whether or not it is visible; None: nothing. Raises IntegrityError if
@@ -378,7 +372,7 @@ class LibraryReader:
             try:
                 return unpack_dense(Content(*row[2:]))
             except IntegrityError as error:
-                raise IntegrityError(self._describe(item_id, DENSE, error)) from error
+                raise IntegrityError(self.describe_damage(item_id, DENSE, error)) from error
 
     def read_rows(self, item_id: str) -> Any:
         """Return the rows of a file in the index, without terms; None: none are visible."""
@@ -393,8 +387,19 @@ class LibraryReader:
             (step, item_id),
         ).fetchone()
 
-    def _describe(self, item_id: str, step: str, error: Exception) -> str:
+    def describe_damage(self, item_id: str, step: str, error: Exception) -> str:
+        """Return what is wrong with a result, for an error."""
         return f"{self.path}: {item_id}, step {step}: {error}; run `inorder {step.partition(':')[0]} --force`"
+
+
+def list_copies(connection: sqlite3.Connection, originals: Sequence[str] | None = None) -> list[tuple[str, str]]:
+    """Return the id of each copy of these files, or of all, and that of the file, in order."""
+    listed = None if originals is None else msgspec.json.encode(list(originals)).decode()
+    where = "" if listed is None else "AND copy_of IN (SELECT value FROM json_each(?))"
+    return connection.execute(
+        f"SELECT item_id, copy_of FROM items WHERE copy_of IS NOT NULL AND removed = 0 {where} ORDER BY item_id",
+        () if listed is None else (listed,),
+    ).fetchall()
 
 
 def make_file(row: Sequence[Any]) -> KnownFile:

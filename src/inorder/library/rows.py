@@ -18,9 +18,9 @@ from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow, count_t
 from .codec import Content, TextBlock, pack_content, pack_texts, unpack_content, unpack_texts
 from .totals import NORM_SCALE, FamilySummary
 
-CHUNK, INDEX, DENSE = "chunk", "index", "embed:dense"
-"""The steps that the library knows: that whose texts are those of the chunks, that whose result is rows, and that whose
-vectors are searched."""
+CHUNK, INDEX, DENSE, SPARSE = "chunk", "index", "embed:dense", "embed:sparse"
+"""The steps that the library knows: that whose texts are those of the chunks, that whose result is rows, and those
+whose results belong to chunks. Dense vectors are searched."""
 HASH_BYTES = 16
 _DIGEST_ENCODER = msgspec.msgpack.Encoder()
 
@@ -257,4 +257,9 @@ def summarize_dense(vectors: StoredVectors) -> FamilySummary:
 
 def unpack_dense(stored: Content) -> StoredVectors:
     """Return dense vectors as they were stored. Raises IntegrityError if they are not what was stored."""
-    return _DENSE_DECODER.decode(unpack_content(stored))
+    return decode_dense(unpack_content(stored))
+
+
+def decode_dense(content: bytes) -> StoredVectors:
+    """Decode dense vectors. Raises msgspec.DecodeError for other content."""
+    return _DENSE_DECODER.decode(content)

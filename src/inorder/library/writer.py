@@ -18,7 +18,7 @@ from .codec import TextBlock
 from .contents import encode_path
 from .removal import remove_result, remove_rows
 from .row_buffer import RowBuffer
-from .rows import CHUNK, DENSE, INDEX, FileIdentity, FileResult, SearchRows, StepFailure, StepResult
+from .rows import CHUNK, DENSE, INDEX, SPARSE, FileIdentity, FileResult, SearchRows, StepFailure, StepResult
 from .schema import FOREVER, STEPS_MAX, TEXT_BLOCKS_MAX, held_epoch, next_epoch
 from .terms import TermQueue
 from .totals import FamilySummary, PendingTotals, count_family, count_rows, hash_result, read_difference
@@ -190,7 +190,7 @@ class FileWriter:
         content = result.content
         if content is None:
             return
-        if any(each.output == result.output for each in visit.find_latest(step)):
+        if any(each.output == result.output and self._fits(each.id, result) for each in visit.find_latest(step)):
             return
         self._retire(visit, [each for each in visit.owned if each.step == step])
         number = self._take_id()
@@ -202,7 +202,7 @@ class FileWriter:
                 key,
                 visit.epoch,
                 FOREVER,
-                result.input if result.step == DENSE else None,
+                result.input if result.step in (DENSE, SPARSE) else None,
                 result.output,
                 content.codec,
                 content.size,
@@ -215,6 +215,13 @@ class FileWriter:
         if result.step == CHUNK:
             visit.texts = number
         self._add(visit, visit.epoch, _Owned(number, step, 0, 0, result.output, summary, False, {}), 1)
+
+    def _fits(self, number: int, result: StepResult) -> bool:
+        """Whether a result with the same content can stay. Vectors belong to the chunks that they were made of."""
+        if result.step not in (DENSE, SPARSE):
+            return True
+        [input_] = self._connection.execute("SELECT input FROM results WHERE id = ?", (number,)).fetchone()
+        return bool(input_ == result.input)
 
     def _put_texts(self, owner: int, blocks: Sequence[TextBlock]) -> None:
         for block in blocks:

@@ -34,6 +34,7 @@ from inorder.library.rows import (
     read_step_content,
     read_step_texts,
 )
+from inorder.library.values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
@@ -43,7 +44,6 @@ from inorder.stage.store.inputs import AddressedInput
 from .classify import CODE, DOCUMENT, FileKind
 from .signatures import pack_signature
 from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
-from .values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 
 if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk

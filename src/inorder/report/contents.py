@@ -1,18 +1,29 @@
-"""What the built-in stages have made: totals of their manifests, as `inorder inspect` and the report show them."""
+"""What the built-in stages have made: totals of the library or of manifests, as `inorder inspect` and the report show
+them."""
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from inorder.errors import InorderError
+from inorder.library.connection import library_path
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import read_line
 
+_STEPS = {
+    "doctags": "doctags",
+    "chunk": "chunk",
+    "index": "index",
+    "embed-dense": "embed:dense",
+    "embed-sparse": "embed:sparse",
+}
+"""The steps of the pipeline, by the names of their manifests."""
 TOKEN_BOUNDS = (32, 64, 128, 256, 384, 512, 1024)
 """Classes of the histogram of chunk sizes, as `chunk` counts them."""
 
@@ -45,10 +56,72 @@ class _Extras(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Extras)
 
 
-def summarize_contents(data: str, stage: str, statuses: ItemStatuses) -> dict[str, Any]:
+class StageTotals(NamedTuple):
+    """What became of the items of a stage, or of the files of a step."""
+
+    items: dict[str, int]
+    """By status."""
+    failures: dict[str, int]
+    """By category, the most frequent first."""
+    contents: dict[str, Any]
+    """Totals of a built-in stage; empty for others."""
+
+
+def summarize_stage(data: str, stage: str, statuses: ItemStatuses) -> StageTotals:
+    """Return the totals of a stage: from the library if it is a step of the pipeline, else from its manifest."""
+    if (totals := _summarize_step(data, stage)) is not None:
+        return totals
+    contents = _summarize(data, stage, _read_extras(DataLayout(data, stage).manifest, statuses))
+    return StageTotals(statuses.count_by_status(), statuses.count_by_category(), contents)
+
+
+def is_library_step(data: str, stage: str) -> bool:
+    """Whether a stage is a step of the pipeline, whose state is in the library."""
+    return stage in _STEPS and os.path.exists(library_path(data))
+
+
+def _summarize_step(data: str, stage: str) -> StageTotals | None:
+    """Totals of the files that the library has now; None: it is no step, or there is no library."""
+    if not is_library_step(data, stage):
+        return None
+    from inorder.library.reader import LibraryReader
+    from inorder.library.states import count_done, count_failed, list_facts
+
+    step = _STEPS[stage]
+    name, _, family = step.partition(":")
+    with closing(LibraryReader(data)) as library:
+        failures = count_failed(library, step)
+        items = {"success": count_done(library, step), "skip": 0, "failure": failures.total()}
+        facts = list_facts(library, step)
+        prefix = f"{family}/" if family else ""
+        rows = (
+            msgspec.convert(
+                each.extras | {"doc_id": f"{prefix}{each.item_id}", "kind": each.kind.partition(":")[0]}, _Extras
+            )
+            for each in facts
+        )
+        contents = _summarize(data, name, rows)
+        if family in contents.get("families", {}):
+            contents["families"][family] |= _measure_family(step, library.read_totals().counts)
+        return StageTotals(items, dict(failures), contents)
+
+
+def _measure_family(step: str, counts: Mapping[str, int]) -> dict[str, Any]:
+    """The lengths of vectors, and the number of their terms, from the totals of the library."""
+    from inorder.documents.embed.totals import FamilyTotals
+
+    def find(name: str) -> dict[int, int]:
+        prefix = f"{step}/{name}/"
+        return {int(each.removeprefix(prefix)): count for each, count in counts.items() if each.startswith(prefix)}
+
+    measured = FamilyTotals(norms=find("norm"), nnz=find("terms")).summarize()
+    return {name: measured[name] for name in ("norms", "nnz") if name in measured}
+
+
+def _summarize(data: str, stage: str, rows: Iterator[_Extras]) -> dict[str, Any]:
     """Totals of a built-in stage; empty for others."""
     summarize = _SUMMARIES.get(stage)
-    found = {} if summarize is None else summarize(_read_extras(DataLayout(data, stage).manifest, statuses))
+    found = {} if summarize is None else summarize(rows)
     return found | {"families": _summarize_terms(data)} if stage == "index" else found
 
 
@@ -57,9 +130,10 @@ def _summarize_terms(data: str) -> dict[str, Any]:
     is not installed."""
     try:
         from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
+        from inorder.library.opening import find_index
     except ModuleNotFoundError:
         return {}
-    with suppress(InorderError), closing(IndexTerms(data)) as index:
+    with suppress(InorderError), closing(IndexTerms(find_index(data))) as index:
         return {"lexical": index.summarize()}
     return {}
 

@@ -7,7 +7,7 @@ from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import decode_config, read_lines
 
-from .contents import summarize_contents
+from .contents import StageTotals, summarize_stage
 from .model import ROWS_MAX, DatasetReport, DiskUsage, RunPoint, StageContents
 from .runs import list_stages
 
@@ -46,11 +46,12 @@ def _describe_stage(data: str, stage: str) -> StageContents:
             history.start(config.run_id if config else "", config.started_at if config else "")
         else:
             history.add("removed" if line.row.is_removed else line.row.status)
-    contents = summarize_contents(data, stage, statuses) if os.path.exists(manifest) else {}
+    has_contents = os.path.exists(manifest)
+    totals = summarize_stage(data, stage, statuses) if has_contents else StageTotals(statuses.count_by_status(), {}, {})
     return StageContents(
         stage=stage,
-        items=statuses.count_by_status(),
-        contents=contents,
+        items=totals.items,
+        contents=totals.contents,
         history=history.list_points(),
         runs=history.runs,
     )

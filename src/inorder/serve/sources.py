@@ -9,15 +9,13 @@ unpacked in a child process.
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from inorder.errors import InorderError
-from inorder.index.locations import find_roots, read_manifest_roots
-from inorder.index.search import use_index
+from inorder.library.opening import read_source_roots
 from inorder.stage.sources import is_address
 
 from .isolated import ResultCache, run_isolated
@@ -38,7 +36,7 @@ class SourceContent(NamedTuple):
 
 def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> SourceContent:
     """The content of the source of an item. Raises NotFound if it is gone or lies elsewhere, and TooLarge."""
-    roots = read_roots(data)
+    roots = read_source_roots(data)
     name, _, below = item_id.partition("/")
     root = roots.get(kind, {}).get(name)
     if root is None:
@@ -72,17 +70,6 @@ def _unpack(archive: bytes, file_name: str, member: str, item_id: str, bytes_max
     if len(content) > bytes_max:
         raise TooLarge(f"{item_id} has {len(content):,} bytes; the limit for this view is {bytes_max:,}")
     return SourceContent(content, fingerprint.decode())
-
-
-def read_roots(data: str) -> Mapping[str, Mapping[str, str]]:
-    """The folders and files that runs were given, by kind and name."""
-    found = dict(read_manifest_roots(data))
-    try:
-        with use_index(data) as index:
-            stored = find_roots(index.connection)
-    except InorderError:
-        return found
-    return {kind: {**stored.get(kind, {}), **found.get(kind, {})} for kind in {*stored, *found}}
 
 
 def _read_below(path: bytes, allowed: set[bytes], item_id: str, bytes_max: int) -> bytes:

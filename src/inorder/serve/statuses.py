@@ -1,4 +1,5 @@
-"""The latest row of every item of a stage, for lists of documents and for one document's way through the stages.
+"""The latest row of every item of a stage, for lists of documents and for one document's way through the stages, where
+DATA has no library.
 
 A manifest is read once; later calls read only what was appended since. The table is in a temporary database that spills
 to disk, so memory does not grow with the corpus.

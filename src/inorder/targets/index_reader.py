@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.errors import OperatorError
-from inorder.index.connection import connect_index, read_snapshot, translate_index_errors
-from inorder.index.drafts.publishing import published_path
+from inorder.index.place import IndexConnection
 from inorder.index.rows import DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors.matrix import VectorMatrix
+from inorder.library.opening import find_index
 from inorder.stage.store.texts import TextReader
 
 from .base import ExportedChunk, ExportedDocument, ListedDocument, TargetLayout
@@ -34,11 +34,11 @@ class IndexReader:
     OperatorError if there is none, or if its vectors cannot be read."""
 
     def __init__(self, data: str) -> None:
-        self._path = published_path(data)
-        self._data = data
+        self._place = find_index(data)
         self._lock = RLock()
-        self._version = -1
-        self._connection: sqlite3.Connection = connect_index(self._path)
+        self._version: object = None
+        self._opened = IndexConnection(self._place)
+        self._connection: sqlite3.Connection = self._opened.connection
         self._texts = TextReader(self._connection)
 
     def read_layout(self) -> TargetLayout:
@@ -54,14 +54,14 @@ class IndexReader:
 
     def list_documents(self, after: str, count: int) -> Sequence[ListedDocument]:
         """The first documents whose ids follow `after`, with their hashes."""
-        query = "SELECT item_id, digest, kind FROM files WHERE item_id > ? ORDER BY item_id LIMIT ?"
+        query = f"SELECT item_id, {self._place.digest}, kind FROM files WHERE item_id > ? ORDER BY item_id LIMIT ?"
         with self._snapshot():
             rows = self._connection.execute(query, (after, count)).fetchall()
             return [ListedDocument(item_id, self._hash(digest, kind)) for item_id, digest, kind in rows]
 
     def read(self, doc_id: str) -> ExportedDocument | None:
         """A document with its chunks and vectors; None: the index does not have it."""
-        query = "SELECT id, kind, language, lines, digest FROM files WHERE item_id = ?"
+        query = f"SELECT id, kind, language, lines, {self._place.digest} FROM files WHERE item_id = ?"
         with self._snapshot():
             row = self._connection.execute(query, (doc_id,)).fetchone()
             if row is None:
@@ -105,15 +105,14 @@ class IndexReader:
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
         """Let all queries in the body see one state of the index and its vectors."""
-        with self._lock, translate_index_errors(self._path), read_snapshot(self._connection):
-            [version] = self._connection.execute("PRAGMA data_version").fetchone()
-            if version != self._version:
+        with self._lock, self._opened.snapshot():
+            if self._opened.version != self._version:
                 self._open_matrix()
-                self._version = version
+                self._version = self._opened.version
             yield
 
     def _open_matrix(self) -> None:
-        self._matrix = matrix = VectorMatrix(self._connection, self._data)
+        self._matrix = matrix = VectorMatrix(self._connection, self._place.data)
         if matrix.problem:
             raise OperatorError(matrix.problem)
         self._by_chunk: npt.NDArray[np.int64] = np.argsort(matrix.chunks)
@@ -124,4 +123,4 @@ class IndexReader:
 
     def close(self) -> None:
         """Close the database. Idempotent."""
-        self._connection.close()
+        self._opened.close()

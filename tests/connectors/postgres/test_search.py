@@ -7,6 +7,7 @@ import pytest
 from inorder.errors import OperatorError
 from inorder.index.search import SearchAnswer, SearchOptions
 from inorder.index.search import search as search_locally
+from inorder.library.opening import find_index
 from inorder.targets.postgres.search import search, translate_glob
 from tests.connectors.postgres.exports import export, make_index, make_texts
 from tests.connectors.postgres.server import PostgresServer
@@ -60,7 +61,7 @@ def list_hits(answer: SearchAnswer) -> list[tuple[str, int]]:
 def compare(place: tuple[str, str], question: str, options: SearchOptions) -> None:
     """The first hit is the same, nine of ten hits are, and so are their scores."""
     data, address = place
-    ours, theirs = search_locally(data, question, options), search(address, "inorder", question, options)
+    ours, theirs = search_locally(find_index(data), question, options), search(address, "inorder", question, options)
     assert (ours.mode, ours.mode_reason) == (theirs.mode, theirs.mode_reason)
     expected, found = list_hits(ours), list_hits(theirs)
     assert len(found) == len(expected)

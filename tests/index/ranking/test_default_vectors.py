@@ -8,6 +8,7 @@ import pytest
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.ranking import fusion, retrieval
 from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
+from inorder.library.opening import find_index
 from tests.documents.stage_runs import StageRuns
 
 DOCUMENTS = {
@@ -34,7 +35,7 @@ def runs(tmp_path: Path) -> StageRuns:
 
 
 def ask(runs: StageRuns, question: str, **options: Any) -> SearchAnswer:
-    return search(str(runs.data), question, SearchOptions(**options))
+    return search(find_index(str(runs.data)), question, SearchOptions(**options))
 
 
 @pytest.mark.req("SEA-3")
@@ -110,7 +111,7 @@ def test_the_headings_of_code_do_not_raise_it_above_documents(tmp_path: Path) ->
 
 
 def test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms(runs: StageRuns) -> None:
-    with use_index(str(runs.data)) as index:
+    with use_index(find_index(str(runs.data))) as index:
         statements: list[str] = []
         index.connection.set_trace_callback(statements.append)
         assert LexicalIndex(index.connection).has_any(TermGroup(("carrot",)))

@@ -12,6 +12,7 @@ from inorder.index.rows import encode_rows
 from inorder.index.search import SearchOptions, search
 from inorder.index.vectors.files import MatrixFile
 from inorder.index.vectors.table import list_matrix_files
+from inorder.library.opening import find_index
 from inorder.sinks.base import Entry
 from tests.index.documents import PROVIDER, add_document, make_rows
 from tests.index.published import Vectors, read_whole_index
@@ -73,7 +74,7 @@ class Corpus:
 
     def search(self, question: str, mode: str) -> list[tuple[str, int, float, dict[str, float], dict[str, int]]]:
         """Everything about the hits that must not depend on history."""
-        hits: Sequence[Hit] = search(str(self.data), question, SearchOptions(mode=mode, count=50)).hits
+        hits: Sequence[Hit] = search(find_index(str(self.data)), question, SearchOptions(mode=mode, count=50)).hits
         return [(hit.item_id, hit.number, hit.score, hit.shares, hit.ranks) for hit in hits]
 
 

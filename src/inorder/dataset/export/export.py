@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from inorder.dataset.tables import TABLES, DataTable, TableReader
+from inorder.dataset.results import DataReader, TableReader, open_data
+from inorder.dataset.tables import TABLES, DataTable
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
 from inorder.files.object_store import ObjectStore
@@ -96,7 +97,8 @@ def _export_one_state(
     """Export tables as they are at one moment. If a run changes one of them meanwhile, nothing is published, and all
     are exported again; shards that are still the same are kept."""
     for _ in range(_ATTEMPTS):
-        outcome = _Export(data, open_target(), options, on_progress).run(tables)
+        with open_data(data) as reader:
+            outcome = _Export(reader, open_target(), options, on_progress).run(tables)
         if outcome is not None:
             return outcome
     raise _changes(data)
@@ -106,23 +108,16 @@ def _changes(data: str) -> InfrastructureError:
     return InfrastructureError(f"{data} changes while it is exported; export it again when no run is active")
 
 
-def _read_versions(data: str, tables: list[DataTable[Any, Any]]) -> list[object]:
-    """The states of the stores that these tables are made of."""
-    versions: list[object] = []
-    for table in tables:
-        with table.open(data) as results:
-            versions.append(results.read_version())
-    return versions
+def _read_versions(reader: DataReader, tables: list[DataTable[Any, Any]]) -> list[object]:
+    """The states of what these tables are made of."""
+    return [table.open(reader).read_version() for table in tables]
 
 
 def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
     """The tables that DATA has, of those that were asked for. Raises OperatorError if there are none."""
     wanted = [table for name, table in TABLES.items() if what in ("all", name.partition("/")[0])]
-    found = []
-    for table in wanted:
-        with table.open(data) as results:
-            if next(results.iterate(), None) is not None:
-                found.append(table)
+    with open_data(data) as reader:
+        found = [table for table in wanted if next(table.open(reader).iterate(), None) is not None]
     if not found:
         command = wanted[0].made_by if what != "all" else "run SRC"
         raise OperatorError(f"no {'results' if what == 'all' else what} in {data}; run `inorder {command}` first")
@@ -137,9 +132,9 @@ class _Export:
     """One export, under way."""
 
     def __init__(
-        self, data: str, target: ExportFolder | StoredExport, options: ExportOptions, on_progress: OnProgress
+        self, reader: DataReader, target: ExportFolder | StoredExport, options: ExportOptions, on_progress: OnProgress
     ) -> None:
-        self._data = data
+        self._reader = reader
         self._options = options
         self._on_progress = on_progress
         self._target = target
@@ -154,7 +149,7 @@ class _Export:
     def run(self, tables: list[DataTable[Any, Any]]) -> ExportOutcome | None:
         """Prepare and publish the tables. Those that were not asked for stay as they are. None: a run has changed
         results meanwhile, and nothing is published."""
-        versions = _read_versions(self._data, tables)
+        versions = _read_versions(self._reader, tables)
         previous = self._target.previous
         entries = {} if previous is None else dict(previous.tables)
         replaced = [name for name in TABLES if self._options.what in ("all", name.partition("/")[0])]
@@ -163,13 +158,13 @@ class _Export:
         for table in tables:
             progress = self._outcome.tables[table.name] = TableExport()
             if isinstance(self._target, ExportFolder) and self._options.format == "files":
-                entries[table.name] = export_files(self._data, table, self._target, progress)
+                entries[table.name] = export_files(self._reader, table, self._target, progress)
             else:
                 entries[table.name] = self._prepare(table, progress)
             self._on_progress(table.name, progress)
         if isinstance(self._target, ExportFolder) and self._options.format == "files":
-            self._outcome.removed = finish_files(self._data, replaced, self._target)
-        if _read_versions(self._data, tables) != versions:
+            self._outcome.removed = finish_files(self._reader, replaced, self._target)
+        if _read_versions(self._reader, tables) != versions:
             return None
         ordered = {name: entries[name] for name in TABLES if name in entries}
         manifest = ExportManifest(generator=f"inorder {__version__}", format=self._options.format, tables=ordered)
@@ -182,21 +177,21 @@ class _Export:
         size, share = self._options.shard_bytes, _SHARES.get(table.name, 1.0)
         entries: list[ShardEntry] = []
         after = ""
-        with table.open(self._data) as results:
-            for _ in range(_ATTEMPTS):
-                planned = results.list_results(after)
-                for shard in plan_shards(planned, after, version=version, target_bytes=size, share=share):
-                    entry = self._reuse(table, shard, len(entries), progress)
-                    if entry is None:
-                        entry = self._write(table, results, shard, version, len(entries), progress)
-                    if entry is None:
-                        break
-                    entries.append(entry)
-                    after = shard.last
-                    self._on_progress(table.name, progress)
-                else:
-                    return combine_shards(table.name, entries)
-        raise _changes(self._data)
+        results = table.open(self._reader)
+        for _ in range(_ATTEMPTS):
+            planned = results.list_results(after)
+            for shard in plan_shards(planned, after, version=version, target_bytes=size, share=share):
+                entry = self._reuse(table, shard, len(entries), progress)
+                if entry is None:
+                    entry = self._write(table, results, shard, version, len(entries), progress)
+                if entry is None:
+                    break
+                entries.append(entry)
+                after = shard.last
+                self._on_progress(table.name, progress)
+            else:
+                return combine_shards(table.name, entries)
+        raise _changes(self._reader.data)
 
     def _reuse(self, table: DataTable[Any, Any], shard: Shard, number: int, progress: TableExport) -> ShardEntry | None:
         found = self._target.reuse(shard.key)

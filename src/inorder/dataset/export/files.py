@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from inorder.dataset.columns import LexicalColumns
 from inorder.dataset.document import DatasetDocument
-from inorder.dataset.results import LoadedResult
+from inorder.dataset.results import DataReader, LoadedResult
 from inorder.dataset.tables import CHUNKS, DOCUMENTS, TABLES, DataTable
 from inorder.documents.chunk.storage import write_chunks
 from inorder.documents.embed.storage import write_dense, write_sparse
-from inorder.documents.embed.stored import unpack_sparse_origin
 from inorder.documents.parquet import write_table
 
 from .folder import ExportFolder
@@ -36,30 +35,32 @@ _NEW = ".new"
 Write = Callable[[io.BytesIO, LoadedResult, Any], None]
 
 
-def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, progress: TableExport) -> TableEntry:
+def export_files(
+    reader: DataReader, table: DataTable[Any, Any], folder: ExportFolder, progress: TableExport
+) -> TableEntry:
     """Write the files of one table."""
     digest = hashlib.sha256()
-    with table.open(data) as results:
-        for result in results.iterate():
-            loaded = results.load(result.doc_id)
-            if loaded is None:
-                continue
-            decoded = table.decode(loaded)
-            for path, content in _list_contents(table.name, loaded, decoded):
-                digest.update(os.fsencode(f"{path}\0{hashlib.sha256(content).hexdigest()}\n"))
-                _put_file(folder, path, content, progress)
-            progress.documents += 1
-            progress.read += 1
-            progress.rows += sum(1 for _ in table.list_rows(result.doc_id, decoded))
+    results = table.open(reader)
+    for result in results.iterate():
+        loaded = results.load(result.doc_id)
+        if loaded is None:
+            continue
+        decoded = table.decode(loaded)
+        for path, content in _list_contents(table.name, loaded, decoded):
+            digest.update(os.fsencode(f"{path}\0{hashlib.sha256(content).hexdigest()}\n"))
+            _put_file(folder, path, content, progress)
+        progress.documents += 1
+        progress.read += 1
+        progress.rows += sum(1 for _ in table.list_rows(result.doc_id, decoded))
     return TableEntry(documents=progress.documents, rows=progress.rows, bytes=progress.bytes, sha256=digest.hexdigest())
 
 
-def finish_files(data: str, tables: Iterable[str], folder: ExportFolder) -> int:
+def finish_files(reader: DataReader, tables: Iterable[str], folder: ExportFolder) -> int:
     """Remove the files of these tables that belong to no document any more, and what an interrupted export has left.
     Make everything durable. Returns the number of removed files."""
     removed = 0
     for name in tables:
-        for path in _list_stale(data, TABLES[name], folder):
+        for path in _list_stale(reader, TABLES[name], folder):
             folder.begin()
             folder.filesystem.unlink(f"{folder.root}/{path}")
             removed += 1
@@ -68,17 +69,17 @@ def finish_files(data: str, tables: Iterable[str], folder: ExportFolder) -> int:
     return removed
 
 
-def _list_stale(data: str, table: DataTable[Any, Any], folder: ExportFolder) -> Iterator[str]:
+def _list_stale(reader: DataReader, table: DataTable[Any, Any], folder: ExportFolder) -> Iterator[str]:
     top = _DOCTAGS_FOLDER if table.name == DOCUMENTS else table.name
     suffixes = (_DOCTAGS, _RECORD) if table.name == DOCUMENTS else (_PARQUET,)
-    with table.open(data) as results:
-        for path in _list_files(folder, top):
-            suffix = next((each for each in suffixes if path.removesuffix(_NEW).endswith(each)), None)
-            if suffix is None:
-                continue
-            doc_id = path.removeprefix(f"{top}/").removesuffix(suffix)
-            if path.endswith(_NEW) or not results.has(doc_id):
-                yield path
+    results = table.open(reader)
+    for path in _list_files(folder, top):
+        suffix = next((each for each in suffixes if path.removesuffix(_NEW).endswith(each)), None)
+        if suffix is None:
+            continue
+        doc_id = path.removeprefix(f"{top}/").removesuffix(suffix)
+        if path.endswith(_NEW) or not results.has(doc_id):
+            yield path
 
 
 def _list_files(folder: ExportFolder, top: str) -> Iterator[str]:
@@ -146,9 +147,7 @@ def _write_dense(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None
 
 
 def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
-    ids, vectors = decoded
-    provider, vocabulary = unpack_sparse_origin(loaded.content)
-    write_sparse(buffer, ids, vectors, provider, vocabulary, loaded.cfg_hash)
+    write_sparse(buffer, decoded.ids, decoded.vectors, decoded.provider, decoded.vocabulary, loaded.cfg_hash)
 
 
 def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:

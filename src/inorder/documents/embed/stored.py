@@ -42,6 +42,16 @@ class DenseVectors(NamedTuple):
     spec: str
 
 
+class SparseRows(NamedTuple):
+    """The sparse vectors of a document."""
+
+    ids: list[str]
+    vectors: list[SparseVector]
+    provider: str
+    vocabulary: int
+    """The size of the vocabulary of the provider."""
+
+
 class SparseSizes(NamedTuple):
     """For each chunk, the number of its terms and the length of its vector."""
 
@@ -86,26 +96,20 @@ def unpack_dense(content: bytes) -> DenseVectors:
     return DenseVectors(_unpack_ids(found.ids), matrix, found.provider, found.spec)
 
 
-def unpack_sparse(content: bytes) -> tuple[list[str], list[SparseVector]]:
-    """The inverse of `pack_sparse`: the ids of the chunks, and their vectors."""
+def unpack_sparse(content: bytes) -> SparseRows:
+    """The inverse of `pack_sparse`."""
     found = _UNPACK_SPARSE.decode(content)
     indices, weights = np.frombuffer(found.indices, "<i4"), np.frombuffer(found.weights, "<f4")
     ends = np.cumsum([0, *found.counts]).tolist()
-    return _unpack_ids(found.ids), [(indices[start:end], weights[start:end]) for start, end in pairwise(ends)]
-
-
-def unpack_sparse_origin(content: bytes) -> tuple[str, int]:
-    """The provider of sparse vectors, and the size of its vocabulary."""
-    found = _UNPACK_SPARSE.decode(content)
-    return found.provider, found.vocabulary
+    vectors = [(indices[start:end], weights[start:end]) for start, end in pairwise(ends)]
+    return SparseRows(_unpack_ids(found.ids), vectors, found.provider, found.vocabulary)
 
 
 def load_sparse_sizes(source: Input) -> SparseSizes:
     """How large the sparse vectors of a document are."""
-    content = read_content(source)
-    _, vectors = unpack_sparse(content)
+    _, vectors, provider, _ = unpack_sparse(read_content(source))
     norms = [float(np.linalg.norm(weights.astype(np.float64))) for _, weights in vectors]
-    return SparseSizes([len(indices) for indices, _ in vectors], norms, _UNPACK_SPARSE.decode(content).provider)
+    return SparseSizes([len(indices) for indices, _ in vectors], norms, provider)
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:

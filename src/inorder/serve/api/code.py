@@ -11,6 +11,7 @@ from inorder.index.contents import read_file_text
 from inorder.index.rows import CODE
 from inorder.index.search import use_index
 from inorder.index.symbols import CodeLocation, call_graph, list_symbols
+from inorder.library.opening import find_index
 from inorder.runtime.identity import hash_strings
 from inorder.serve.catalog import Catalog
 from inorder.serve.isolated import ResultCache, run_isolated
@@ -79,7 +80,7 @@ def answer_source(catalog: Catalog, params: ItemParams) -> SourceView:
     data = catalog.get(params.data).path
     indexed_sha256 = require_code(catalog, params)
     text, note = _read_text(data, params.id, indexed_sha256)
-    with use_index(data) as index:
+    with use_index(find_index(data)) as index:
         execute = index.connection.execute
         sql = "SELECT id, language, location(kind, item_id, path) FROM files WHERE item_id = ? AND kind = ?"
         number, language, path = execute(sql, (params.id, CODE)).fetchone()
@@ -104,7 +105,7 @@ def answer_source(catalog: Catalog, params: ItemParams) -> SourceView:
 
 def answer_graph(catalog: Catalog, params: GraphParams) -> GraphView:
     """What calls a function, and what it calls."""
-    with use_index(catalog.get(params.data).path) as index:
+    with use_index(find_index(catalog.get(params.data).path)) as index:
         return msgspec.convert(call_graph(index.connection, params.name), GraphView)
 
 
@@ -113,11 +114,12 @@ def _read_text(data: str, item_id: str, indexed_sha256: str) -> tuple[str, str]:
     try:
         content = read_source(data, CODE, item_id, TEXT_BYTES_MAX).content
     except RequestError as error:
-        with use_index(data) as index:
+        with use_index(find_index(data)) as index:
             found = read_file_text(index.connection, item_id)
         return found.text, f"{error}; shown as it was indexed"
     decoded = decode(content)
-    is_changed = hash_strings(sha256(content).hexdigest()) != indexed_sha256
+    digest = sha256(content).hexdigest()
+    is_changed = indexed_sha256 not in (digest, hash_strings(digest))  # an index has the hash of a list of inputs
     note = "the file has changed since it was indexed; lines may have moved" if is_changed else ""
     return decoded.text.replace("\r\n", "\n").replace("\r", "\n"), note
 

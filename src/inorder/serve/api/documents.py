@@ -1,6 +1,7 @@
 """Documents: the list of them, and one document with its blocks, its chunks and its way through the stages."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -8,6 +9,9 @@ import msgspec
 from inorder.dataset.document import DatasetDocument
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError
+from inorder.library.opening import has_library
+from inorder.library.reader import LibraryReader
+from inorder.library.states import list_documents, read_states
 from inorder.serve.catalog import Catalog
 from inorder.serve.problems import NotFound
 from inorder.serve.statuses import ListedItem, open_table
@@ -16,6 +20,7 @@ from .endpoint import DataParams, ItemParams
 
 _BLOCKS_MAX = 400
 _TEXT_MAX = 20_000
+_NOTE_MAX = 300
 _STAGES = (("doctags", "{}"), ("chunk", "{}"), ("embed", "dense/{}"), ("index", "{}"))
 _KINDS = {
     "title": "title",
@@ -55,8 +60,14 @@ class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
 
 def answer_documents(catalog: Catalog, params: ListParams) -> DocumentList:
     """List documents, with those that failed or were skipped."""
-    table = open_table(catalog.get(params.data).path, "doctags")
-    found, total = table.list_items(params.after, params.k, params.status, params.text)
+    data = catalog.get(params.data).path
+    if has_library(data):
+        with closing(LibraryReader(data)) as library:
+            listed, total = list_documents(library, params.after, params.k, params.status, params.text)
+        found = [ListedItem(id=each.item_id, status=each.status, note=each.note[:_NOTE_MAX]) for each in listed]
+    else:
+        table = open_table(data, "doctags")
+        found, total = table.list_items(params.after, params.k, params.status, params.text)
     return DocumentList(total=total, documents=found)
 
 
@@ -289,6 +300,35 @@ _COMMON = {
 
 
 def _list_steps(data: str, item_id: str) -> Iterator[StageStep]:
+    return _list_library_steps(data, item_id) if has_library(data) else _list_stages(data, item_id)
+
+
+def _list_library_steps(data: str, item_id: str) -> Iterator[StageStep]:
+    """The steps of the pipeline. Why a file is not read is said of the first one."""
+    with closing(LibraryReader(data)) as library:
+        states = {each.step: each for each in read_states(library, item_id)}
+        file = library.get_file(item_id)
+    reason = "" if file is None else file.reason or (f"the same content as {file.copy_of}" if file.copy_of else "")
+    for stage, pattern in _STAGES:
+        family = pattern.partition("/")[0] if "/" in pattern else ""
+        name = f"{stage} ({family})" if family else stage
+        found = states.get(f"{stage}:{family}" if family else stage)
+        if found is None:
+            is_skipped = stage == _STAGES[0][0] and bool(reason)
+            status = "skip" if is_skipped else "none"
+            yield StageStep(stage=name, status=status, note=reason if is_skipped else "")
+            continue
+        yield StageStep(
+            stage=name,
+            status="failure" if found.message else "success",
+            duration_s=round(found.duration_ms / 1000, 6),
+            attempts=found.attempts,
+            note=found.message,
+            facts={key: each for key, each in found.extras.items() if isinstance(each, str | int | float) and each},
+        )
+
+
+def _list_stages(data: str, item_id: str) -> Iterator[StageStep]:
     for stage, pattern in _STAGES:
         name = f"{stage} ({pattern.partition('/')[0]})" if "/" in pattern else stage
         found = open_table(data, stage).find(pattern.format(item_id))

@@ -11,6 +11,7 @@ from inorder.errors import OperatorError, ReadError
 from inorder.files.encoding import decode
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.search import use_index
+from inorder.library.opening import find_index
 from inorder.serve.catalog import Catalog
 from inorder.serve.isolated import ResultCache, run_isolated
 from inorder.serve.markup import render_markdown, sanitise
@@ -100,7 +101,7 @@ def _require_document(catalog: Catalog, params: ItemParams) -> tuple[str, str]:
 def require_code(catalog: Catalog, params: ItemParams) -> str:
     """The hash of a source file of the index. Raises NotFound if the index does not have it."""
     try:
-        with use_index(catalog.get(params.data).path) as index:
+        with use_index(find_index(catalog.get(params.data).path)) as index:
             sql = "SELECT sha256 FROM files WHERE item_id = ? AND kind = ?"
             found = index.connection.execute(sql, (params.id, CODE)).fetchone()
     except OperatorError:

@@ -1,10 +1,8 @@
 """What is served: the DATA directories, and whether they can be searched."""
 
-import os
-
 import msgspec
 
-from inorder.index.drafts.publishing import published_path
+from inorder.library.opening import find_index
 from inorder.serve.catalog import Catalog
 from inorder.stage.monitor.latest import read_latest_runs
 from inorder.version import __version__
@@ -53,7 +51,7 @@ def _summarize(catalog: Catalog, name: str) -> DataSummary:
     return DataSummary(
         name=name,
         path=path,
-        has_index=os.path.exists(published_path(path)),
+        has_index=find_index(path).exists(),
         stages=[StageState(stage=run.stage, run_id=run.run_id, state=run.state) for run in runs],
         watch="" if watch is None else watch.state,
     )

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.index.hits import Hit
+from inorder.index.ranking.snippets import SnippetLine
 from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
-from inorder.index.snippets import SnippetLine
 from inorder.index.symbols import CodeLocation
+from inorder.library.opening import find_index
 from inorder.serve.catalog import Catalog
 from inorder.serve.options import HITS_MAX, QUESTION_CHARACTERS_MAX
 
@@ -86,6 +87,10 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     places: list[CodeLocation]
     suggestions: list[str]
     warnings: list[str]
+    generation: int
+    """Of which publication the answer is; 0: they are not counted."""
+    published_at: float
+    """When it was published, in seconds since 1970."""
 
 
 def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
@@ -98,7 +103,7 @@ def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
         kind=params.kind,
         only=params.only,
     )
-    answer = search(catalog.get(params.data).path, params.q, options)
+    answer = search(find_index(catalog.get(params.data).path), params.q, options)
     return SearchResult(
         query=answer.query.text,
         mode=answer.mode,
@@ -107,6 +112,8 @@ def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
         places=list(answer.places),
         suggestions=list(answer.suggestions),
         warnings=list(answer.warnings),
+        generation=answer.generation.number,
+        published_at=answer.generation.published_at,
     )
 
 
@@ -184,9 +191,8 @@ _facets_lock = Lock()
 def answer_facets(catalog: Catalog, params: DataParams) -> Facets:
     """What an index contains. It is counted once per state of the index."""
     data = catalog.get(params.data).path
-    with use_index(data) as index:
-        [version] = index.connection.execute("PRAGMA data_version").fetchone()
-        state = id(index), version
+    with use_index(find_index(data)) as index:
+        state = id(index), index.version
         with _facets_lock:
             known = _facets.get(data)
         if known is not None and known[0] == state:

@@ -12,13 +12,17 @@ from inorder.cli.data_dir import DataDirectory, list_files, open_data
 from inorder.cli.output import format_table, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.errors import require
-from inorder.report.contents import summarize_contents
+from inorder.index.drafts.publishing import published_path
+from inorder.library.connection import library_path
+from inorder.report.contents import StageTotals, is_library_step, summarize_stage
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.monitor.live import read_live_state
 from inorder.stage.monitor.stall import HeadReport, describe_running
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _BAR_WIDTH = 40
+_RUN = "run"
+"""The name of the run of the pipeline, which has the steps of a library."""
 
 
 DuplicatesOption = Annotated[
@@ -47,11 +51,11 @@ def inspect(
 def _show_duplicates(root: str, as_json: bool) -> None:
     from inorder.dataset.dataset import open as open_dataset
     from inorder.dataset.duplicates import find_duplicates
-    from inorder.documents.copies import list_copies
+    from inorder.dataset.results import open_data
 
-    with open_dataset(root) as dataset:
+    with open_dataset(root) as dataset, open_data(root) as reader:
         texts = ((chunk.doc_id, chunk.text) for chunk in dataset.chunks())
-        groups = find_duplicates(texts, list_copies(root))
+        groups = find_duplicates(texts, reader.list_copies())
     if as_json:
         print_json({"data": root, "duplicates": msgspec.to_builtins(groups)})
         return
@@ -67,15 +71,19 @@ _RUN_FIELDS = ("run_id", "started_at", "version", "origin")
 def describe(data: DataDirectory, stage: str | None) -> dict[str, Any]:
     """The contents of DATA for `--json`."""
     chosen = sort_stages(data.select_stages(stage))
+    if stage is None and any(is_library_step(data.root, name) for name in chosen):
+        chosen = [name for name in chosen if name != _RUN]  # each step shows it
     stages = [_describe_stage(data, name) for name in chosen]
     return {"data": data.root, "stages": stages, "sizes": _measure(data.root)}
 
 
 def _describe_stage(data: DataDirectory, stage: str) -> dict[str, Any]:
     statuses = ItemStatuses.read(data.layout(stage).manifest)
-    config, journal, holder = data.config(stage), data.read_journal(stage), data.describe_holder(stage)
+    totals = summarize_stage(data.root, stage, statuses)
+    run = _RUN if is_library_step(data.root, stage) else stage
+    config, journal, holder = data.config(stage), data.read_journal(run), data.describe_holder(run)
     unfinished_at = None if journal is None else journal.unfinished_at
-    live = read_live_state(data.layout(stage).live) if holder else None
+    live = read_live_state(data.layout(run).live) if holder else None
     latest: dict[str, Any] | None = None
     if live is not None and (config is None or config.run_id != live["run_id"]):  # nothing is committed yet
         latest = dict.fromkeys(_RUN_FIELDS) | {"run_id": live["run_id"]}
@@ -87,16 +95,18 @@ def _describe_stage(data: DataDirectory, stage: str) -> dict[str, Any]:
         latest["live"] = live
     return {
         "stage": stage,
-        "items": statuses.count_by_status(),
-        "contents": summarize_contents(data.root, stage, statuses),
-        "failures": statuses.count_by_category(),
+        "items": totals.items,
+        "contents": totals.contents,
+        "failures": totals.failures,
         "latest_run": latest,
-        "warnings": _list_warnings(data, stage, statuses, holder),
+        "warnings": _list_warnings(data, run, statuses, totals, holder),
     }
 
 
-def _list_warnings(data: DataDirectory, stage: str, statuses: ItemStatuses, holder: str) -> list[str]:
-    journal = data.read_journal(stage)
+def _list_warnings(
+    data: DataDirectory, run: str, statuses: ItemStatuses, totals: StageTotals, holder: str
+) -> list[str]:
+    journal = data.read_journal(run)
     found = [holder] if holder else []
     if journal is None:
         found.append("the journal is missing")
@@ -105,7 +115,7 @@ def _list_warnings(data: DataDirectory, stage: str, statuses: ItemStatuses, hold
     elif journal.unfinished_at is not None and not holder:
         after = pluralize(journal.unfinished_at, "item")
         found.append(f"the latest run was interrupted after {after}: run the same command again to resume")
-    if failed := statuses.count_by_status()["failure"]:
+    if failed := totals.items["failure"]:
         found.append(f"{pluralize(failed, 'item')} failed: see `inorder failures{data.option}`")
     if warned := statuses.count_items_with_warnings():
         found.append(f"{pluralize(warned, 'item')} have warnings: see `inorder manifest --jsonl{data.option}`")
@@ -140,8 +150,9 @@ def _format(description: dict[str, Any]) -> list[str]:
             rows += _format_live(latest["live"])
         rows += [("warning", warning) for warning in stage["warnings"]]
         lines += ["", f"stage {stage['stage']}", *(f"  {line}" for line in format_table(rows))]
-    has_index = os.path.exists(f"{description['data']}/index.sqlite")
-    top = "index.sqlite, vectors" if has_index else "other files"
+    indexes = (library_path(description["data"]), published_path(description["data"]))
+    index = next(filter(os.path.exists, indexes), None)
+    top = f"{os.path.basename(index)}, vectors" if index else "other files"
     sizes = [
         (top if name == "." else name, _format_size(sums["bytes"]), pluralize(sums["files"], "file"))
         for name, sums in description["sizes"].items()

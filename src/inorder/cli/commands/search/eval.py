@@ -15,6 +15,7 @@ from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import OperatorError, require
 from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
 from inorder.index.search import SearchOptions
+from inorder.library.opening import find_index
 
 _SETTINGS = ("data", "mode", "only", "rerank")
 _WIDTH = 11
@@ -78,7 +79,7 @@ def eval(
     asked = read_questions(queries, judgements)
     start, step = _parse_part(part)
     asked = asked[start - 1 :: step]
-    found = [evaluate(setting.data, asked, setting.options) for setting in settings]
+    found = [evaluate(find_index(setting.data), asked, setting.options) for setting in settings]
     differences = compare(*found) if len(found) > 1 else {}
     if as_json:
         print_json(_describe(settings, found, differences, len(asked)))

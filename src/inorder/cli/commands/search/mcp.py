@@ -16,6 +16,7 @@ from inorder.index.query import parse_query
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
 from inorder.index.symbols import find_calls_to, find_definitions, list_symbols, look_up
+from inorder.library.opening import find_index
 from inorder.version import __version__
 
 COUNT_MAX = 50
@@ -71,7 +72,7 @@ class IndexTools:
         with _translate_errors():
             count, offset = _check_page(count, offset)
             wanted = SearchOptions(mode=mode, count=offset + count + 1, path=path, language=language, only=only)
-            answer = find(self._data, query, wanted)
+            answer = find(find_index(self._data), query, wanted)
         found: dict[str, Any] = msgspec.to_builtins(describe_answer(answer))
         hits = [_shorten_hit(hit) for hit in found.pop("hits")]
         places = found.pop("places")

@@ -5,14 +5,17 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from inorder.cli.output import info, pluralize, print_out
 from inorder.cli.settings import resolve
 from inorder.index.hits import Hit
+from inorder.index.place import Generation
+from inorder.index.ranking.snippets import CONTEXT, SnippetLine
 from inorder.index.search import SearchAnswer, use_index
-from inorder.index.snippets import CONTEXT, SnippetLine
 from inorder.index.symbols import CodeLocation
+from inorder.library.opening import find_index
 
 _WIDTH = 160
 _MODES = {"lexical": "words", "dense": "vectors", "hybrid": "words and vectors", "names": "name"}
@@ -22,9 +25,9 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 @contextmanager
 def read_index(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
-    """Open the published index of DATA. Yields the connection and the path of DATA."""
+    """Open the index of DATA. Yields the connection and the path of DATA."""
     folder = resolve_data(data)
-    with use_index(folder) as index:
+    with use_index(find_index(folder)) as index:
         yield index.connection, os.path.abspath(folder)
 
 
@@ -43,7 +46,14 @@ def describe_answer(answer: SearchAnswer, context: int = CONTEXT) -> dict[str, A
         "places": answer.places,
         "suggestions": answer.suggestions,
         "warnings": answer.warnings,
+        **describe_generation(answer.generation),
     }
+
+
+def describe_generation(found: Generation) -> dict[str, Any]:
+    """Of when an answer is, for JSON: the number of the generation and the time, or null if they are not known."""
+    when = datetime.fromtimestamp(found.published_at, UTC).isoformat() if found.published_at else None
+    return {"generation": found.number or None, "published_at": when}
 
 
 def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> dict[str, Any]:

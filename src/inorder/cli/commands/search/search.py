@@ -20,9 +20,10 @@ from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import require
+from inorder.index.ranking.snippets import CONTEXT
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
-from inorder.index.snippets import CONTEXT
+from inorder.library.opening import find_index
 from inorder.targets.address import hide_secrets
 from inorder.targets.base import TargetOptions
 from inorder.targets.registry import search_target
@@ -72,7 +73,7 @@ def search(
     options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only, rerank=rerank)
     if index is None:
         require(collection is None, "--collection needs --index")
-        answer = find(resolve_data(data), " ".join(question), options)
+        answer = find(find_index(resolve_data(data)), " ".join(question), options)
     else:
         require(data is None, "--index and --data exclude each other")
         place = hide_secrets(index)

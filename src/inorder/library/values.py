@@ -8,10 +8,9 @@ import msgspec
 
 from inorder.documents.chunk.chunks import Chunk, format_chunk_id, pack_chunk_id
 from inorder.documents.embed.step import measure, summarize
-from inorder.library.rows import StepResult, StoredVectors, make_dense_result, make_step_result
-from inorder.library.totals import NORM_SCALE, FamilySummary
 
-SPARSE_STEP = "embed:sparse"
+from .rows import SPARSE, StepResult, StoredVectors, make_dense_result, make_step_result
+from .totals import NORM_SCALE, FamilySummary
 
 
 class _ChunkRow(msgspec.Struct, array_like=True, gc=False):
@@ -41,6 +40,7 @@ class SparseVectors(msgspec.Struct, array_like=True):
 
 _PACK = msgspec.msgpack.Encoder()
 _UNPACK = msgspec.msgpack.Decoder(list[_ChunkRow])
+_UNPACK_SPARSE = msgspec.msgpack.Decoder(SparseVectors)
 
 
 def pack_chunk_rows(chunks: Sequence[Chunk]) -> tuple[bytes, list[str]]:
@@ -73,6 +73,16 @@ def unpack_chunk_rows(doc_id: str, rows: bytes, texts: Sequence[str]) -> list[Ch
     ]
 
 
+def unpack_chunk_ids(rows: bytes) -> list[str]:
+    """Return the ids of the chunks of a document."""
+    return [format_chunk_id(row.id) for row in _UNPACK.decode(rows)]
+
+
+def unpack_sparse(content: bytes) -> SparseVectors:
+    """Return the sparse vectors of a file, as `pack_vectors` has stored them."""
+    return _UNPACK_SPARSE.decode(content)
+
+
 def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, provider: Any, spec: str) -> StepResult:
     """Return the vectors of a file in one family as the library stores them."""
     import numpy as np
@@ -96,7 +106,7 @@ def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, pr
         b"".join(np.asarray(weights, "<f4").tobytes() for _, weights in vectors),
     )
     return make_step_result(
-        SPARSE_STEP,
+        SPARSE,
         settings,
         input_hash,
         _PACK.encode(stored),

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .hits import Hit
-from .lexical.analysis import analyze, compile_word, split_runs
-from .lexical.scoring import TermGroup
-from .rows import CODE
+from inorder.index.hits import Hit
+from inorder.index.lexical.analysis import analyze, compile_word, split_runs
+from inorder.index.lexical.scoring import TermGroup
+from inorder.index.rows import CODE
 
 CONTEXT = 1
 """A snippet has this many lines or sentences before and after the one in its middle, unless another number is asked

@@ -1,0 +1,148 @@
+"""Read what each step did with the files that are there now: counts, facts, and lists for people."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .reader import PAGE, LibraryReader
+from .schema import STEPS_MAX
+
+_STEP = "(SELECT id FROM steps WHERE name = :step)"
+_DONE = (
+    "SELECT states.id, item_id, items.kind, extras FROM states JOIN items "
+    f"ON items.id = states.id / {STEPS_MAX} AND removed = 0 "
+    f"WHERE states.id > :after AND states.id % {STEPS_MAX} = {_STEP} AND output IS NOT NULL "
+    f"ORDER BY states.id LIMIT {PAGE}"
+)
+_COUNT = (
+    f"SELECT COUNT(*) FROM states JOIN items ON items.id = states.id / {STEPS_MAX} AND removed = 0 "
+    f"WHERE states.id % {STEPS_MAX} = {_STEP} AND output IS NOT NULL "
+    "AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.id = states.id)"
+)
+_FAILED = (
+    f"SELECT category, COUNT(*) FROM failures JOIN items ON items.id = failures.id / {STEPS_MAX} AND removed = 0 "
+    f"WHERE failures.id % {STEPS_MAX} = {_STEP} GROUP BY category ORDER BY 2 DESC, 1"
+)
+_FAILURE = (
+    f"(SELECT message FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
+    f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1} LIMIT 1)"
+)
+_NOTE = f"COALESCE({_FAILURE}, reason, CASE WHEN copy_of IS NOT NULL THEN 'the same content as ' || copy_of END)"
+_STATUS = (
+    f"CASE WHEN {_FAILURE} IS NOT NULL THEN 'failure' "
+    "WHEN reason IS NOT NULL OR copy_of IS NOT NULL THEN 'skip' ELSE 'success' END"
+)
+_LISTED = (
+    f"SELECT item_id AS id, {_STATUS} AS status, COALESCE({_NOTE}, '') AS note FROM items "
+    "WHERE removed = 0 AND items.kind NOT LIKE 'code:%'"
+)
+_MATCHING = "(:status = '' OR status = :status) AND id LIKE '%' || :text || '%' ESCAPE '\\'"
+
+
+class StepFacts(NamedTuple):
+    """What a step wrote to the manifest about a file."""
+
+    item_id: str
+    kind: str
+    """The kind of the file, such as `document:pdf`."""
+    extras: dict[str, Any]
+
+
+class FileStep(NamedTuple):
+    """What a step last did with a file."""
+
+    step: str
+    duration_ms: float
+    extras: dict[str, Any]
+    attempts: int
+    message: str
+    """Of its failure; empty: it succeeded."""
+
+
+class FileStatus(NamedTuple):
+    """A file that is no source code, and what became of it."""
+
+    item_id: str
+    status: str
+    """`success`, `failure`, or `skip`: it is not read, or is a copy."""
+    note: str
+    """The error, or why it is not read."""
+
+
+def count_done(library: LibraryReader, step: str) -> int:
+    """Return how many files a step succeeded with."""
+    with library.snapshot() as connection:
+        return int(connection.execute(_COUNT, {"step": step}).fetchone()[0])
+
+
+def count_failed(library: LibraryReader, step: str) -> Counter[str]:
+    """Return how many files a step failed with, by category."""
+    with library.snapshot() as connection:
+        return Counter(dict(connection.execute(_FAILED, {"step": step}).fetchall()))
+
+
+def list_facts(library: LibraryReader, step: str) -> Iterator[StepFacts]:
+    """Yield what a step wrote to the manifest about each file that it succeeded with."""
+    after = -1
+    while True:
+        with library.snapshot() as connection:
+            page = connection.execute(_DONE, {"step": step, "after": after}).fetchall()
+        for _, item_id, kind, extras in page:
+            yield StepFacts(item_id, kind, _decode(extras))
+        if len(page) < PAGE:
+            return
+        after = page[-1][0]
+
+
+def list_steps(library: LibraryReader) -> list[str]:
+    """Return the names of the steps that have run, in the order in which they first did."""
+    with library.snapshot() as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM steps ORDER BY id")]
+
+
+def read_states(library: LibraryReader, item_id: str) -> list[FileStep]:
+    """Return what each step did with a file; none: it is not known, or no step has reached it."""
+    with library.snapshot() as connection:
+        row = connection.execute("SELECT id FROM items WHERE item_id = ? AND removed = 0", (item_id,)).fetchone()
+        return [] if row is None else list(_read_states(connection, row[0]))
+
+
+def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[FileStep]:
+    first = item * STEPS_MAX
+    done = connection.execute(
+        "SELECT states.id, duration_ms, extras FROM states WHERE states.id BETWEEN ? AND ?",
+        (first, first + STEPS_MAX - 1),
+    )
+    failed = connection.execute(
+        "SELECT id, attempts, message FROM failures WHERE id BETWEEN ? AND ?", (first, first + STEPS_MAX - 1)
+    )
+    names = dict(connection.execute("SELECT id, name FROM steps").fetchall())
+    states = {key: (duration, extras) for key, duration, extras in done}
+    failures = {key: (attempts, message) for key, attempts, message in failed}
+    for key in sorted({*states, *failures}):
+        duration, extras = states.get(key, (0.0, None))
+        attempts, message = failures.get(key, (1, ""))
+        yield FileStep(names[key % STEPS_MAX], duration, _decode(extras), attempts, message)
+
+
+def list_documents(
+    library: LibraryReader, after: str, count: int, status: str, text: str
+) -> tuple[list[FileStatus], int]:
+    """Return files that are no source code, in the order of their ids, those that follow `after`; and the number of all
+    that meet the conditions. `text` is a part of the id."""
+    pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    values = {"status": status, "text": pattern, "after": after, "count": count}
+    with library.snapshot() as connection:
+        rows = connection.execute(
+            f"SELECT id, status, note FROM ({_LISTED}) WHERE {_MATCHING} AND id > :after ORDER BY id LIMIT :count",
+            values,
+        ).fetchall()
+        [total] = connection.execute(f"SELECT COUNT(*) FROM ({_LISTED}) WHERE {_MATCHING}", values).fetchone()
+    return [FileStatus(*row) for row in rows], total
+
+
+def _decode(extras: bytes | None) -> dict[str, Any]:
+    return {} if extras is None else msgspec.msgpack.decode(extras, type=dict[str, Any])

@@ -1,0 +1,365 @@
+"""What reads DATA reads a library as it reads the stores and the index of the stages: same answers, same bytes."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import inorder
+from inorder.index.chunk_terms import IndexTerms
+from inorder.library import sink as library_sink
+from inorder.library.opening import LibraryIndex, find_index
+from inorder.library.sink import LibrarySink
+from inorder.runtime.limits import Windows
+from inorder.targets.index_reader import IndexReader
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
+from tests.library.libraries import write
+from tests.library.making import make_document
+from tests.pipeline.runs import Library
+from tests.serve.conftest import make_client
+from tests.support.in_process import run_in_process
+
+pytestmark = pytest.mark.req("DAT-2")
+SAMPLE = Path(__file__).parents[2] / "examples/sample"
+QUESTIONS = ("fog signal", "lamp", "sym:main", "imports:os", "storm", "visitors")
+CODE = "import os\n\n\ndef ring(times):\n    return [os.getpid() for _ in range(times)]\n\n\ndef main():\n    ring(2)\n"
+
+
+class Both(NamedTuple):
+    """The same sources, processed by the stages and by one run."""
+
+    folder: Path
+    stages: Path
+    library: Path
+
+    def run(self, data: Path, *arguments: str) -> tuple[int, str, str]:
+        return run_in_process([*arguments, "--data", str(data)], self.folder, {})
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    folder = tmp_path_factory.mktemp("both")
+    runs = StageRuns(folder)
+    for path in sorted(SAMPLE.rglob("*")):
+        if path.is_file():
+            copy = runs.docs / path.relative_to(SAMPLE)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    runs.write("docs/a name with spaces/ring.py", CODE)
+    runs.write("docs/first.md", f"# Rota\n\n{PROSE}")
+    runs.write("docs/second.md", f"# Rota\n\n{PROSE}")
+    runs.doctags()
+    runs.chunk(tokens_max=200)
+    runs.embed(dense="hash:16")
+    runs.index()
+    library = folder / "library"
+    settings = {"chunk": {"tokens_max": 200}, "dense": "hash:16"}
+    Library(library, **make_settings(**settings)).run(runs.docs)
+    return Both(folder, runs.data, library)
+
+
+def make_settings(chunk: dict[str, Any], dense: str) -> dict[str, Any]:
+    from inorder.documents.chunk.settings import ChunkSettings
+
+    return {"chunk": ChunkSettings(**chunk), "dense": dense}
+
+
+def read_tree(root: Path) -> dict[str, bytes]:
+    """The files of an export, except its manifest and what is hidden."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".inorder" not in path.parts and path.name != "_inorder.json"
+    }
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_exports_are_equal_byte_for_byte(both: Both, tmp_path: Path, form: Any) -> None:
+    for data, name in ((both.stages, "stages"), (both.library, "library")):
+        with inorder.open(data) as opened:
+            opened.export(tmp_path / name, format=form)
+    found, expected = read_tree(tmp_path / "library"), read_tree(tmp_path / "stages")
+    assert list(found) == list(expected)
+    assert [name for name in found if found[name] != expected[name]] == []
+    manifests = [json.loads((tmp_path / name / "_inorder.json").read_text()) for name in ("stages", "library")]
+    for manifest in manifests:  # a key identifies what a shard was made of, which is stored in another form
+        for table in manifest["tables"].values():
+            table["shards"] = [shard | {"key": ""} for shard in table["shards"]]
+    assert manifests[0] == manifests[1]
+
+
+def test_exported_files_differ_in_the_hash_of_the_settings_alone(both: Both, tmp_path: Path) -> None:
+    for data, name in ((both.stages, "stages"), (both.library, "library")):
+        with inorder.open(data) as opened:
+            opened.export(tmp_path / name, format="files")
+    found, expected = read_tree(tmp_path / "library"), read_tree(tmp_path / "stages")
+    assert list(found) == list(expected)
+    for name in found:
+        if found[name] == expected[name]:
+            continue
+        one, other = (pq.read_table(tmp_path / root / name) for root in ("stages", "library"))
+        assert one.replace_schema_metadata() == other.replace_schema_metadata()
+        differing = {key for key, value in one.schema.metadata.items() if other.schema.metadata[key] != value}
+        assert differing == {b"inorder.cfg_hash"}
+
+
+def test_searches_have_the_same_answers(both: Both) -> None:
+    for question in QUESTIONS:
+        answers = []
+        for data in (both.stages, both.library):
+            with inorder.open(data) as opened:
+                answer = opened.search(question)
+            hits = [(hit.item_id, hit.path, hit.text, hit.copies, hit.score) for hit in answer.hits]
+            answers.append((answer.mode, hits, answer.places, answer.suggestions))
+        assert answers[0] == answers[1], question
+        assert answers[0][1] or answers[0][2], question
+
+
+def test_an_answer_says_of_when_it_is(both: Both) -> None:
+    code, out, _ = both.run(both.library, "search", "storm", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["generation"] >= 1
+    assert answer["published_at"].startswith("20")
+    answer = json.loads(both.run(both.stages, "search", "storm", "--json")[1])
+    assert answer["generation"] is None
+    assert answer["published_at"].startswith("20")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "fog-signals.html"),
+        ("show", "docs/second.md", "--json"),
+        ("show", "notes/storm-of-1987.txt", "--as", "chunks"),
+        ("show", "no-such-document"),
+        ("symbols", "ring.py"),
+        ("graph", "ring"),
+        ("inspect", "--duplicates"),
+    ],
+)
+def test_commands_print_the_same(both: Both, command: tuple[str, ...]) -> None:
+    stages, library = (
+        [str(part).replace(str(data), "DATA") for part in both.run(data, *command)]
+        for data in (both.stages, both.library)
+    )
+    assert stages == library
+
+
+def test_a_document_is_found_by_the_path_of_its_file(both: Both) -> None:
+    with inorder.open(both.library) as opened:
+        assert opened.find(str(both.folder / "docs/first.md")).paths == ["docs/first.md", "docs/second.md"]
+        assert opened.find(str(both.folder / "docs/second.md")).doc_id == "docs/first.md"
+
+
+def test_the_path_of_a_hit_leads_to_its_file_whatever_the_source_is_called(tmp_path: Path) -> None:
+    docs = tmp_path / "50% off"
+    docs.mkdir()
+    (docs / "a.md").write_text("A lamp.")
+    Library(tmp_path / "data", dense="none").run(docs)
+    with inorder.open(tmp_path / "data") as opened:
+        [hit] = opened.search("lamp").hits
+        assert hit.path == str(docs / "a.md")
+        assert opened.find(str(docs / "a.md")).doc_id == hit.item_id
+
+
+def test_statistics_of_terms_are_the_same(both: Both) -> None:
+    with inorder.open(both.stages) as stages, inorder.open(both.library) as library:
+        assert stages.statistics().equals(library.statistics())
+    found = []
+    for data in (both.stages, both.library):
+        terms = IndexTerms(find_index(data))
+        found.append([(each.item_id, each.length) for each in terms.list_files()])
+        terms.close()
+    assert found[0] == found[1]
+
+
+def test_inspect_counts_what_the_library_has(both: Both) -> None:
+    described = [json.loads(both.run(data, "inspect", "--json")[1]) for data in (both.stages, both.library)]
+    stages, library = ({each["stage"]: each for each in found["stages"]} for found in described)
+    assert list(library) == ["doctags", "chunk", "index", "embed-dense"]
+    for name in ("doctags", "chunk"):
+        assert library[name]["contents"] == stages[name]["contents"]
+        assert library[name]["failures"] == stages[name]["failures"]
+    assert library["embed-dense"]["contents"] == stages["embed"]["contents"]
+    assert library["index"]["contents"]["families"] == stages["index"]["contents"]["families"]
+    assert library["index"]["contents"]["documents"] == stages["index"]["contents"]["documents"]
+    assert not any("journal" in warning for each in library.values() for warning in each["warnings"])
+
+
+def test_targets_get_the_same_chunks_and_vectors(both: Both) -> None:
+    readers = [IndexReader(str(data)) for data in (both.stages, both.library)]
+    try:
+        assert readers[0].read_layout() == readers[1].read_layout()
+        ids = [each.doc_id for each in readers[1].list_documents("", 1000)]
+        assert "docs/first.md" in ids
+        for doc_id in ids:
+            one, other = (reader.read(doc_id) for reader in readers)
+            assert one is not None
+            assert other is not None
+            assert one.chunks == other.chunks
+    finally:
+        for reader in readers:
+            reader.close()
+
+
+def test_pages_list_documents_and_show_their_steps(both: Both) -> None:
+    client = make_client(both.library)
+    [data] = client.get("/api/data").json()["data"]
+    assert data["has_index"]
+    listed = client.get("/api/documents?k=500").json()
+    statuses = {each["id"]: each["status"] for each in listed["documents"]}
+    assert listed["total"] == len(statuses)
+    assert statuses["docs/first.md"] == "success"
+    assert statuses["docs/second.md"] == "skip"
+    assert statuses["docs/archive/torn-report.pdf"] == "failure"
+    assert client.get("/api/documents?status=failure&text=torn").json()["total"] == 1
+    steps = {step["stage"]: step for step in client.get("/api/document?id=docs/first.md").json()["steps"]}
+    assert {name: step["status"] for name, step in steps.items()} == dict.fromkeys(
+        ("doctags", "chunk", "embed (dense)", "index"), "success"
+    )
+    assert steps["chunk"]["facts"]["chunks"] >= 1
+    failed = client.get("/api/document?id=docs/archive/torn-report.pdf").json()["steps"][0]
+    assert (failed["status"], failed["note"]) == ("failure", "the PDF is damaged or truncated")
+    found = client.get("/api/search?q=storm").json()
+    assert found["hits"]
+    assert found["generation"] >= 1
+    assert client.get("/api/original?id=docs/first.md").json()["text"].startswith("# Rota")
+    source = client.get("/api/source", params={"id": "docs/a name with spaces/ring.py"}).json()
+    assert source["note"] == ""
+    assert [symbol["name"] for symbol in source["symbols"]] == ["ring", "main"]
+
+
+class Reading(NamedTuple):
+    """What was seen during a run, after a publication."""
+
+    generation: int
+    documents: list[str]
+    chunked: list[str]
+    found: list[str]
+    exported: list[str]
+
+
+def read_all(data: Path, to: Path) -> Reading:
+    with inorder.open(data) as opened:
+        answer = opened.search("number", k=1000, mode="lexical")
+        opened.export(to, "chunks")
+        return Reading(
+            answer.generation.number,
+            [each.doc_id for each in opened.documents()],
+            [each.doc_id for each in opened.chunks()],
+            sorted(hit.item_id for hit in answer.hits),
+            pq.read_table(to / "chunks")["doc_id"].to_pylist(),
+        )
+
+
+@pytest.mark.req("PIP-7")
+def test_a_reader_sees_one_generation_while_a_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(60):
+        (docs / f"{number:02}.md").write_text(f"# Number\n\nThe number {number} has a document of its own.\n")
+    seen: list[Reading] = []
+    begun: list[Iterator[Any]] = []
+    publish = LibrarySink.publish
+
+    def read_after(sink: LibrarySink, **options: Any) -> bool:
+        is_changed = publish(sink, **options)
+        if is_changed:
+            seen.append(read_all(tmp_path / "data", tmp_path / f"export-{len(seen)}"))
+            if not begun:
+                begun.append(iter(inorder.open(tmp_path / "data").documents()))
+                next(begun[0])
+        return is_changed
+
+    monkeypatch.setattr(LibrarySink, "publish", read_after)
+    monkeypatch.setattr(library_sink, "_PUBLISH_S", 0.0)
+    monkeypatch.setattr(library_sink, "_PUBLISH_FACTOR", 0)
+    Library(tmp_path / "data", dense="hash:16").run(docs, windows=Windows(entries=8))
+    assert len(seen) > 1, "there was a publication before the last one"
+    for reading in seen:
+        assert reading.documents == reading.chunked == reading.found == reading.exported
+    sizes = [len(reading.documents) for reading in seen]
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == 60
+    assert [reading.generation for reading in seen] == list(range(1, len(seen) + 1))
+    rest = [each.doc_id for each in begun[0]]
+    assert rest == seen[0].documents[1:], "an iteration stays in the generation in which it began"
+
+
+def test_vectors_that_stay_the_same_belong_to_the_chunks_that_are_new(tmp_path: Path) -> None:
+    write(tmp_path, make_document("docs/a", "one text", spec="hash:4"))
+    write(tmp_path, make_document("docs/a", "one text", spec="hash:4", settings="s2"))
+    reader = IndexReader(str(tmp_path))
+    document = reader.read("docs/a")
+    reader.close()
+    assert document is not None
+    assert all(chunk.vector for chunk in document.chunks)
+
+
+def test_a_target_notices_vectors_that_come_later(tmp_path: Path) -> None:
+    write(tmp_path, make_document("docs/a", "one text"), make_document("docs/b", "another", spec="hash:4"))
+    hashes = []
+    for _ in range(2):
+        reader = IndexReader(str(tmp_path))
+        hashes.append({each.doc_id: each.hash for each in reader.list_documents("", 10)})
+        reader.close()
+        write(tmp_path, make_document("docs/a", "one text", spec="hash:4"))
+    assert hashes[0]["docs/a"] != hashes[1]["docs/a"]
+    assert hashes[0]["docs/b"] == hashes[1]["docs/b"]
+
+
+def test_sparse_vectors_are_read_with_the_ids_of_their_chunks(tmp_path: Path) -> None:
+    from inorder.documents.chunk.chunks import Chunk
+    from inorder.library.rows import CHUNK, SPARSE, FileIdentity, FileResult, make_step_result
+    from inorder.library.values import _PACK as PACK
+    from inorder.library.values import SparseVectors, pack_chunk_rows
+
+    ids = [f"00000000-0000-0000-0000-00000000000{number}" for number in range(2)]
+    chunks = [
+        Chunk(
+            chunk_id=id_,
+            doc_id="docs/a",
+            number=at,
+            text="t",
+            tokens=1,
+            start=0,
+            end=1,
+            section_path=[],
+            pages=[],
+            refs=[],
+        )
+        for at, id_ in enumerate(ids)
+    ]
+    content, texts = pack_chunk_rows(chunks)
+    split = make_step_result(CHUNK, "s", b"d", content, texts=texts)
+    stored = SparseVectors(
+        "terms", 10, [2, 0], np.array([1, 5], "<i4").tobytes(), np.array([0.5, 2.0], "<f4").tobytes()
+    )
+    sparse = make_step_result(SPARSE, "s", split.output, PACK.encode(stored))
+    write(tmp_path, FileResult(FileIdentity("docs/a", "document"), [split, sparse]))
+    with inorder.open(tmp_path) as opened:
+        rows = list(opened.vectors("sparse"))
+    assert [(row.chunk_id, row.indices.tolist(), row.weights.tolist()) for row in rows] == [
+        (ids[0], [1, 5], [0.5, 2.0]),
+        (ids[1], [], []),
+    ]
+    other = make_step_result(CHUNK, "s2", b"d", content, texts=["u", "v"])
+    write(tmp_path, FileResult(FileIdentity("docs/a", "document"), [other]))
+    with inorder.open(tmp_path) as opened:
+        assert list(opened.vectors("sparse")) == [], "they belong to chunks that are gone"
+
+
+def test_a_library_that_is_damaged_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "library.sqlite").write_bytes(b"no database" * 1000)
+    assert isinstance(find_index(tmp_path), LibraryIndex)
+    for command in (["search", "word"], ["show", "a"], ["export", "all", "--to", f"{tmp_path}-out"]):
+        code, _, err = run_in_process([*command, "--data", str(tmp_path)], tmp_path, {})
+        assert code != 0
+        assert "library.sqlite is damaged" in err
+        assert err.count("\n") == 1
