@@ -160,8 +160,8 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rows with the same digest are written again",
         "library/writer.py",
-        "        if any(each.output == result.output and self._fits(each.id, result) for each in visit.find_latest(step)):"
-        "\n            return\n",
+        "        if any(each.output == result.output and self._fits(each.id, result) "
+        "for each in visit.find_latest(step)):\n            return\n",
         "",
         f"{_PUBLISHING}test_equal_output_leaves_what_is_there",
     ),
