@@ -1,7 +1,7 @@
 """What reads DATA reads a library as it reads the stores and the index of the stages: same answers, same bytes."""
 
 import json
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from inorder.index.chunk_terms import IndexTerms
 from inorder.library import sink as library_sink
 from inorder.library.opening import LibraryIndex, find_index
 from inorder.library.sink import LibrarySink
+from inorder.library.snapshots import GenerationReader
 from inorder.runtime.limits import Windows
 from inorder.targets.index_reader import IndexReader
 from tests.documents.stage_runs import StageRuns
@@ -265,7 +266,7 @@ def test_a_reader_sees_one_generation_while_a_run_goes_on(tmp_path: Path, monkey
     for number in range(60):
         (docs / f"{number:02}.md").write_text(f"# Number\n\nThe number {number} has a document of its own.\n")
     seen: list[Reading] = []
-    begun: list[Iterator[Any]] = []
+    begun: list[GenerationReader] = []
     publish = LibrarySink.publish
 
     def read_after(sink: LibrarySink, **options: Any) -> bool:
@@ -273,8 +274,7 @@ def test_a_reader_sees_one_generation_while_a_run_goes_on(tmp_path: Path, monkey
         if is_changed:
             seen.append(read_all(tmp_path / "data", tmp_path / f"export-{len(seen)}"))
             if not begun:
-                begun.append(iter(inorder.open(tmp_path / "data").documents()))
-                next(begun[0])
+                begun.append(GenerationReader(str(tmp_path / "data")))
         return is_changed
 
     monkeypatch.setattr(LibrarySink, "publish", read_after)
@@ -288,8 +288,11 @@ def test_a_reader_sees_one_generation_while_a_run_goes_on(tmp_path: Path, monkey
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == 60
     assert [reading.generation for reading in seen] == list(range(1, len(seen) + 1))
-    rest = [each.doc_id for each in begun[0]]
-    assert rest == seen[0].documents[1:], "an iteration stays in the generation in which it began"
+    with closing(begun[0]) as first:
+        found = [each.item_id for each in first.list_results("doctags")]
+        assert found == seen[0].documents, "a reader stays in the generation in which it began"
+        assert all(first.read("chunk", doc_id) for doc_id in found)
+        assert first.read("chunk", seen[-1].documents[-1]) is None
 
 
 def test_vectors_that_stay_the_same_belong_to_the_chunks_that_are_new(tmp_path: Path) -> None:
