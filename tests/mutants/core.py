@@ -22,6 +22,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "core/ledger.py",
         "self.dispatched_count += 1\n        self.fence(seq)",
         "self.dispatched_count += 1",
+        "tests/core/test_ledger.py::test_a_reclaimed_attempt_is_fenced_until_the_next_lease",
     ),
     Mutant(
         "a second answer from the holder is overlooked",

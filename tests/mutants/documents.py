@@ -87,7 +87,7 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "documents/copies.py",
         "[:16] + kind.encode()",
         "[:16]",
-        f"{_COPIES}test_a_copy_is_skipped_and_names_the_document[store-short]",
+        f"{_COPIES}test_a_copy_is_skipped_and_names_the_document[short]",
     ),
     Mutant(
         "a search in a folder does not find the copies there",
