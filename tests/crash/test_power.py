@@ -12,8 +12,8 @@ from inorder.sim.crash.runs import Handover, Trial
 from tests.crash.cases import BY_POLICY, SEEDS, trial_of
 
 STATES = 16
-LOSSES_MIN = {1: 800, 2: 800, 3: 700, 4: 600, 5: 900, 6: 500, 7: 200}
-"""For each case, by seed: 5,000 for each policy, 19,000 in all."""
+LOSSES_MIN = {1: 800, 2: 800, 4: 600, 5: 900, 6: 500, 8: 900, 10: 550}
+"""For each case, by seed: 5,000 for each policy, 20,000 in all."""
 AGAIN = 0.05
 
 
@@ -87,7 +87,7 @@ def test_what_should_happen_in_these_stories_sometimes_does() -> None:
     wanted_marks = ("compacted", "a checkpoint on the way", "failed", "skipped", "retried", "out of order")
     endings = ("stopped: None", "stopped: cancelled", "stopped: error budget")
     for policy in FSYNC_POLICIES:
-        for mark in (*wanted_marks, *endings, "1 workers", "2 workers", "3 workers"):
+        for mark in (*wanted_marks, *endings, "1 workers", "3 workers", "4 workers"):
             assert seen[f"{policy}: {mark}"], mark
 
 
