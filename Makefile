@@ -58,11 +58,11 @@ demo: $(STAMP) ## index the bundled sample and search it; three of its files are
 	$(RUN) -m inorder report --data $(DEMO) -o build/report.html
 
 test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an uncovered line of the core
-	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
+	$(RUN) -m pytest -n 2 -q tests/core --requirements=off --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
 	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce
 
-test-fast: $(STAMP) ## run the tests for the inner loop: no crashes, no clusters, no processes
-	$(RUN) -m pytest -n 2 --dist worksteal --fast --requirements=off -q
+test-fast: $(STAMP) ## run the tests for the inner loop: nothing that starts a process, crashes or takes long
+	$(RUN) -m pytest --fast --requirements=off -q
 
 test-browser: $(BROWSER_STAMP) ## install Chromium and test the report and `serve` in it; screenshots in build/screenshots
 	BROWSER_TESTS=1 $(RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/browser

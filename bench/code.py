@@ -39,10 +39,19 @@ QUESTIONS = ("where are retries counted", "parse a date", "open a socket with a 
 
 def files_of(folder: Path) -> list[Path]:
     """Everything that has a grammar."""
-    from inorder.code.discovery import discover
-    from inorder.stage.sources import Roots
+    from inorder.documents.convert.settings import ConvertSettings
+    from inorder.files.heads import read_head
+    from inorder.pipeline.sources.classify import CODE, HEAD_BYTES, classify_file
+    from inorder.pipeline.sources.names import SourcePart
+    from inorder.pipeline.sources.walk import ListedFile, walk_part
 
-    return [Path(found.path) for found in discover(Roots([folder])) if not found.skip and found.language]
+    def has_grammar(file: ListedFile) -> bool:
+        head = read_head(file.path, HEAD_BYTES)
+        kind = classify_file(file.path, head, file.size, ConvertSettings(), not_code=file.not_code)
+        return kind.role == CODE and bool(kind.kind)
+
+    files = [each for each in walk_part(SourcePart(folder.name, str(folder)), ()) if isinstance(each, ListedFile)]
+    return [Path(each.path) for each in files if has_grammar(each)]
 
 
 def bare(paths: list[str]) -> int:
@@ -166,7 +175,7 @@ def measure(folder: Path, *, quick: bool, rounds_count: int) -> dict[str, Any]:
             "megabytes": size / 1e6,
             "costs": {name: cost._asdict() for name, cost in costs.items()},
             "ctags_s": measure_ctags(paths),
-            "database_mb": (scratch / "data" / "index.sqlite").stat().st_size / 1e6,
+            "database_mb": (scratch / "data" / "library.sqlite").stat().st_size / 1e6,
             "search": measure_search(scratch / "data"),
         }
 

@@ -8,10 +8,11 @@ Everything is timed end to end, tokenising included, after a warm-up, and the be
 defaults, and in half precision with batches of 32 to 256, of which the best is taken. The cosine is the worst of all
 texts, to what `encode` gives in single precision.
 
-`stage` compares `inorder embed` on small documents of three chunks each, from the store of `chunk` to that of `embed`
-with the term frequencies, to the provider alone on the same chunks, in one call. Both run in a process of their own for
-every round, as the command does. Loading the model counts for neither side: the time is that from the moment at which
-the model is loaded to the end. The first batches, for which the GPU loads its code, count for both.
+`stage` compares `inorder embed` on small documents of three chunks each, whose words can be searched already, to the
+provider alone on the same chunks, in one call. The run ends when the vectors can be searched, too. Both run in a
+process of their own for every round, as the command does. Loading the model counts for neither side: the time is that
+from the moment at which the model is loaded to the end. The first batches, for which the GPU loads its code, count for
+both.
 """
 
 import argparse
@@ -28,7 +29,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 BATCHES = (32, 64, 128, 256)
@@ -48,7 +48,7 @@ class Size(NamedTuple):
     target_default: float
     target_best: float
     documents: int
-    """Documents of the stage, and the part of the provider's rate that is aimed at."""
+    """Documents of the run, and the part of the provider's rate that is aimed at."""
     target_stage: float
 
 
@@ -194,33 +194,35 @@ def make_documents(folder: Path, count: int, vocabulary: list[str], dice: random
 
 
 def prepare_chunks(sources: Path, data: Path) -> None:
-    """Read and cut the documents."""
-    for stage in (["doctags", str(sources)], ["chunk", "--tokens-max", str(CHUNK_TOKENS)]):
-        command = [sys.executable, "-m", "inorder", *stage, "--data", str(data), "--quiet"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    """Read, cut and index the documents."""
+    options = ["--tokens-max", str(CHUNK_TOKENS), "--dense", "none", "--data", str(data), "--quiet"]
+    command = [sys.executable, "-m", "inorder", "run", str(sources), *options]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def embed(data: Path, spec: str) -> tuple[float, float]:
-    """Run the stage; the seconds until the model was loaded, and from then to the end."""
-    from inorder import run_stage
-    from inorder.documents.embed.stage import EmbedSettings, make
+    """Run the pass of the model; the seconds until the model was loaded, and from then to the end."""
+    from inorder import StageOptions
+    from inorder.documents.chunk.settings import ChunkSettings
+    from inorder.pipeline.run import RunRequest, run_pipeline
+    from inorder.pipeline.steps import EMBED, PipelineSettings
 
     loaded_s = note_loading()
-    stage = make(EmbedSettings(dense=spec))
+    settings = PipelineSettings(chunk=ChunkSettings(tokens_max=CHUNK_TOKENS), dense=spec, commands=(EMBED,))
+    options = StageOptions(data=data, progress="none", policy="cpu")
     began_s = time.perf_counter()
-    options = msgspec.structs.replace(stage.options, data=data, progress="none")
-    outcome = run_stage(stage.plan([], data), stage.worker, options, stage.hooks)
+    outcome = run_pipeline(RunRequest(settings=settings, options=options))
     if outcome.failed or not loaded_s:
-        raise SystemExit(f"{outcome.failed} items failed: {outcome.errors}")
+        raise SystemExit(f"{outcome.failed} files failed: {outcome.errors}")
     return loaded_s[0] - began_s, time.perf_counter() - loaded_s[0]
 
 
 def note_loading() -> list[float]:
     """A list that gets the time at which the model is loaded: the process of the providers greets a connection then."""
-    from inorder.documents.embed.shared import keeping
+    from inorder.documents.embed.shared.keeping import ProviderKeeper
 
     loaded_s: list[float] = []
-    open_process = keeping.open_process
+    open_process = ProviderKeeper.open
 
     def wait_for_greeting(address: str) -> None:
         with socket.socket(socket.AF_UNIX) as end:
@@ -228,12 +230,12 @@ def note_loading() -> list[float]:
             if end.recv(1):
                 loaded_s.append(time.perf_counter())
 
-    def open_and_wait(*arguments: Any) -> Any:
-        process = open_process(*arguments)
+    def open_and_wait(keeper: ProviderKeeper, *arguments: Any) -> Any:
+        process = open_process(keeper, *arguments)
         threading.Thread(target=wait_for_greeting, args=(process.address,), daemon=True).start()
         return process
 
-    keeping.open_process = open_and_wait
+    ProviderKeeper.open = open_and_wait  # type: ignore[method-assign]
     return loaded_s
 
 
@@ -266,7 +268,7 @@ def run_apart(task: str, data: Path, spec: str) -> tuple[float, float]:
 
 
 def measure_stage(name: str, rounds: int, scale: float) -> dict[str, Any]:
-    """The stage `embed`, and the provider alone."""
+    """The run of `embed`, and the provider alone."""
     import inorder
 
     size, dice = SIZES[name], random.Random(name)

@@ -33,7 +33,7 @@ from inorder.journal.records import Commit, Header, Terminal, encode_record
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import FSYNC_POLICIES, JournalOptions
-from inorder.runtime.durable_run import DurableJob, run_durable
+from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.loop import Runtime
 from inorder.sinks.base import Entry
 from inorder.sinks.manifest import ManifestSink
@@ -77,7 +77,7 @@ def run_with(folder: Path, policy: Any, count: int) -> tuple[float, int, int]:
         options=JournalOptions(fsync=policy),
     )
     plan = ((PlanItem(), number) for number in range(count))
-    seconds = timed(lambda: run_durable(job, plan, InlineEngine(noop), SystemClock(), KernelOptions()))
+    seconds = timed(lambda: DurableRun(job, job.open(), plan, InlineEngine(noop), SystemClock(), KernelOptions()).run())
     runs = sum(isinstance(found.record, Terminal) for found in scan(path.read_bytes()).records)
     return seconds, runs, path.stat().st_size
 

@@ -31,6 +31,7 @@ from inorder.library.rows import (
     INDEX,
     FileIdentity,
     FileResult,
+    LibrarySource,
     StepResult,
     StoredVectors,
     hash_content,
@@ -38,7 +39,7 @@ from inorder.library.rows import (
     make_step_result,
     pack_rows,
 )
-from inorder.library.sink import LibrarySink, LibrarySource
+from inorder.library.sink import LibrarySink
 from inorder.sinks.base import Entry
 
 NOTE_BYTES = 400
@@ -79,15 +80,11 @@ def make_template(source: random.Random, words: list[str], weights: list[float],
         CHUNK, "c1", document.output, msgspec.msgpack.encode([record]), texts=[text], extras={"chunks": 1, "tokens": 70}
     )
     row = ChunkRow("", "section", "", f"{MARK} > notes {MARK} md", 0, NOTE_BYTES, "", text)
-    rows = pack_rows(
-        FileRows(
-            item_id="", kind="document", path="", language="en", lines=0, note="", sha256="", cfg_hash="", chunks=[row]
-        )
-    )
+    rows = pack_rows(FileRows(item_id="", kind="document", language="en", lines=0, note="", chunks=[row]))
     steps = [document, chunks, StepResult(INDEX, "i1", chunks.output, b"", extras={"chunks": 1})]
     if dense:
         vector = StoredVectors("static", "static", dense, os.urandom(4 * dense))
-        steps.append(make_dense_result("e1", chunks.output, vector))
+        steps.append(make_dense_result("e1", chunks.output, vector, [1.0]))
     return FileResult(FileIdentity("", "document", size=NOTE_BYTES), steps, rows)
 
 

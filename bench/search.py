@@ -7,11 +7,11 @@ documents are written as Markdown, go through `inorder run`, and are asked with 
 the same texts. nDCG@10, mean over the questions. `BEFORE` has what was measured on the sets in the same way, before
 words of every script were indexed, scores were fused and word vectors were the default.
 
-Speed: generated documents go through the stages; the other libraries index the chunks that come out. Times are
+Speed: generated documents go through the steps; the other libraries index the chunks that come out. Times are
 processor time, because other programs may run on the machine. `inorder index` also plans, detects languages, writes
 manifests and makes everything durable. Every library answers in a process of its own: the median and the 95th
-percentile of 300 questions, and the memory of that process. Size is that of the files; those of inorder and LanceDB
-contain the texts.
+percentile of 300 questions, and the memory of that process. Size is that of the files; those of LanceDB contain the
+texts, and the library of inorder the documents and their texts.
 
 A library that is not installed is left out. `make bench-peers` installs them.
 """
@@ -269,11 +269,10 @@ def make_documents(folder: Path, chunks: int) -> list[str]:
 
 
 def read_chunks(data: Path) -> tuple[list[str], list[str]]:
-    import sqlite3
+    import inorder
 
-    connection = sqlite3.connect(data / "index.sqlite")
-    rows = connection.execute("SELECT chunk_id, text FROM chunks ORDER BY id").fetchall()
-    connection.close()
+    with inorder.open(data) as opened:
+        rows = [(chunk.chunk_id, chunk.text) for chunk in opened.chunks()]
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
@@ -288,7 +287,7 @@ def measure_speed(chunks: int, libraries: Sequence[str], scratch: Path) -> dict[
     ids, texts = read_chunks(data)
     print(f"{len(ids)} chunks, {sum(map(len, texts)) / 1e6:.0f} MB of text", file=sys.stderr)
     found: dict[str, dict[str, float]] = {}
-    size = sum(path.stat().st_size for path in data.glob("index.*"))
+    size = sum(path.stat().st_size for path in data.glob("library.*"))
     for mode in ("lexical", "auto"):
         found[f"inorder {mode}"] = describe(in_process(ask_inorder, str(data), mode, questions, 10), build_s, size)
     for name in libraries:

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from commands import make_environment, measure_python
 from notes import make_notes
+from straight_rows import INDEXES, TABLES, RowWriter, hash_content
 
 from inorder.documents.chunk.chunks import Chunk, build_chunks
 from inorder.documents.chunk.pieces import read_pieces
@@ -35,18 +36,16 @@ from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.documents.readers.registry import load_reader
-from inorder.index.drafts.publishing import published_path
+from inorder.index.hits import Filters
 from inorder.index.lexical.inversion import merge_segments
 from inorder.index.lexical.languages import detect_language
-from inorder.index.rows import DOCUMENT, ChunkRow, FileRows, count_terms
-from inorder.index.schema import INDEXES, TABLES, write_meta
-from inorder.index.search import search
+from inorder.index.query import parse_query
+from inorder.index.ranking.retrieval import Searcher
+from inorder.index.rows import DOCUMENT, ChunkRow, FileRows
+from inorder.index.schema import write_meta
 from inorder.index.vectors.files import PREFIX, MatrixWriter
 from inorder.index.vectors.row_chunks import RowList
 from inorder.index.vectors.table import describe_vectors
-from inorder.index.writer import RowWriter, content_hash
-from inorder.library.opening import find_index
-from inorder.stage.store.format import INDEX_FORMAT
 
 COMMIT_NOTES = 500
 TOKENS_MIN, TOKENS_MAX = 256, 512
@@ -60,7 +59,7 @@ def take_straight_line(sources: Path, data: Path) -> None:
     vectors = MatrixWriter(f"{data}/{PREFIX}new")
     with (
         closing(vectors),
-        closing(sqlite3.connect(published_path(str(data)), isolation_level=None)) as connection,
+        closing(sqlite3.connect(data / "straight.sqlite", isolation_level=None)) as connection,
     ):
         connection.executescript(f"PRAGMA page_size=8192;PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;{TABLES}")
         writer = RowWriter(connection)
@@ -71,18 +70,26 @@ def take_straight_line(sources: Path, data: Path) -> None:
             for path in paths[start : start + COMMIT_NOTES]:
                 content = path.read_bytes()
                 chunks = chunk_note(f"{sources.name}/{path.relative_to(sources)}", content)
-                writer.replace_file(connection, make_rows(chunks, content))
+                writer.add_file(make_rows(chunks), sha256(content).hexdigest())
                 vectors.append(provider.embed([chunk.text for chunk in chunks]).astype("<f4").tobytes())
             connection.execute("COMMIT")
         connection.execute("BEGIN")
-        writer.invert(connection)
+        writer.invert()
         publish(connection, str(data), vectors, np.arange(first, writer.next_chunk), provider.dimensions)
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
     question = chunks[0].text.split()[0]
-    if not search(find_index(str(data)), question).hits:
+    if not find_notes(data, question):
         raise SystemExit(f"the straight line does not find {question!r}")
+
+
+def find_notes(data: Path, question: str) -> list[str]:
+    """Search by words and vectors. Returns the ids of notes."""
+    with closing(sqlite3.connect(data / "straight.sqlite")) as connection:
+        connection.create_function("location", 3, lambda kind, item_id, path: path)
+        hits = Searcher(connection, str(data)).search(parse_query(question), "hybrid", 10, Filters())
+        return [hit.item_id for hit in hits]
 
 
 def chunk_note(doc_id: str, content: bytes) -> list[Chunk]:
@@ -91,18 +98,15 @@ def chunk_note(doc_id: str, content: bytes) -> list[Chunk]:
     return build_chunks(doc_id, read_pieces(write_json(document)), count_words, TOKENS_MIN, TOKENS_MAX)
 
 
-def make_rows(chunks: list[Chunk], content: bytes) -> FileRows:
-    """The rows of a note, and its terms."""
+def make_rows(chunks: list[Chunk]) -> FileRows:
+    """The rows of a note."""
     doc_id = chunks[0].doc_id
-    rows = FileRows(
+    return FileRows(
         item_id=doc_id,
         kind=DOCUMENT,
-        path=doc_id,
         language=detect_language("\n".join(chunk.text for chunk in chunks)),
         lines=0,
         note="",
-        sha256=sha256(content).hexdigest(),
-        cfg_hash="",
         chunks=[
             ChunkRow(
                 chunk_id=chunk.chunk_id,
@@ -117,24 +121,20 @@ def make_rows(chunks: list[Chunk], content: bytes) -> FileRows:
             for chunk in chunks
         ],
     )
-    rows.terms = count_terms(rows)
-    return rows
 
 
 def publish(connection: sqlite3.Connection, data: str, vectors: MatrixWriter, chunks: np.ndarray, width: int) -> None:
     """Complete the database: the vectors of all chunks, its indexes, and what describes it as a whole."""
     rows = RowList(connection, len(chunks))
     rows.add(chunks)
-    rows.finish(vectors.finish(data), 1)
-    describe_vectors(connection, width, PROVIDER, 0)
+    rows.finish(vectors.finish(data))
+    describe_vectors(connection, width, PROVIDER)
     merge_segments(connection)
-    for statement in INDEXES.split(";"):
+    for statement in INDEXES:
         connection.execute(statement)
-    write_meta(connection, "content_hash", content_hash(connection))
+    write_meta(connection, "content_hash", hash_content(connection))
     languages = connection.execute("SELECT DISTINCT language FROM files WHERE language != '' ORDER BY language")
     write_meta(connection, "languages", " ".join(language for (language,) in languages))
-    write_meta(connection, "schema", str(INDEX_FORMAT))
-    connection.execute(f"PRAGMA user_version={INDEX_FORMAT}")
 
 
 def measure(count: int, rounds: int, folder: Path) -> dict[str, list[float]]:

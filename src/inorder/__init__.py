@@ -20,8 +20,6 @@ from inorder.errors import (
     OperatorError,
     StageError,
 )
-from inorder.iteration import Imap, imap
-from inorder.runtime.limits import Budgets, Windows
 from inorder.version import __version__
 
 if TYPE_CHECKING:
@@ -34,15 +32,12 @@ if TYPE_CHECKING:
     from inorder.engines.ray.options import RayOptions
     from inorder.index.hits import Hit
     from inorder.index.search import SearchAnswer
+    from inorder.iteration import Imap, imap
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
+    from inorder.runtime.limits import Budgets, Windows
     from inorder.stage.context import StageContext
     from inorder.stage.contracts import (
         Barrier,
-        Configurable,
-        Derivation,
-        LastRun,
-        PlanEdits,
-        PredictionRules,
         Skip,
         Stage,
         StageErrorSummary,
@@ -54,19 +49,15 @@ if TYPE_CHECKING:
     from inorder.stage.options import StageOptions
     from inorder.stage.run import run_stage
 
-importlib.import_module("inorder.index")  # reserves its files in DATA, in this process and in workers
-
 __all__ = [
     "Barrier",
     "Budgets",
     "BusyError",
     "Category",
     "Chunk",
-    "Configurable",
     "Dataset",
     "DatasetDocument",
     "DenseVector",
-    "Derivation",
     "ExportOutcome",
     "Failure",
     "Hit",
@@ -79,12 +70,9 @@ __all__ = [
     "Lane",
     "LaneConfig",
     "LaneManager",
-    "LastRun",
     "LexicalTerms",
     "OperatorError",
     "Outcome",
-    "PlanEdits",
-    "PredictionRules",
     "RayOptions",
     "Rows",
     "SearchAnswer",
@@ -120,18 +108,17 @@ _MODULE_OF = {
     "SearchWhere": "inorder.dataset.dataset",
     "SparseTerms": "inorder.dataset.tables",
     "open": "inorder.dataset.dataset",
+    "Imap": "inorder.iteration",
+    "imap": "inorder.iteration",
     "RayOptions": "inorder.engines.ray.options",
     "Lane": "inorder.lanes",
     "LaneConfig": "inorder.lanes",
     "LaneManager": "inorder.lanes",
     "Outcome": "inorder.lanes",
+    "Budgets": "inorder.runtime.limits",
+    "Windows": "inorder.runtime.limits",
     "StageContext": "inorder.stage.context",
     "Barrier": "inorder.stage.contracts",
-    "Configurable": "inorder.stage.contracts",
-    "Derivation": "inorder.stage.contracts",
-    "LastRun": "inorder.stage.contracts",
-    "PlanEdits": "inorder.stage.contracts",
-    "PredictionRules": "inorder.stage.contracts",
     "Skip": "inorder.stage.contracts",
     "Stage": "inorder.stage.contracts",
     "StageErrorSummary": "inorder.stage.contracts",
@@ -142,7 +129,7 @@ _MODULE_OF = {
     "WorkItem": "inorder.stage.contracts",
     "run_stage": "inorder.stage.run",
 }
-"""Names that are imported on first use, so that a program that only iterates does not load lanes and stages."""
+"""Names that are imported on first use: a program loads what it uses."""
 
 
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist

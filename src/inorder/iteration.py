@@ -7,7 +7,7 @@ also dispatches items to idle workers, and between two calls at most the byte bu
 import os
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
+from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 from warnings import warn
 
 from inorder.core.events import Envelope
@@ -44,73 +44,50 @@ _ENTRIES = 8192
 """Seqs per window."""
 
 
+class _ImapOptions(TypedDict, Generic[T], total=False):
+    """The parameters of `imap` that say nothing about the type of its results."""
+
+    workers: int | Literal["auto"] | None
+    policy: Policy
+    engine: Literal["local", "ray"]
+    timeout_s: float | None
+    retries: int
+    retry_backoff_s: float
+    classify: Classify | None
+    buffered_bytes_max: int
+    windows: Windows | None
+    budgets: Budgets | None
+    schedule: Literal["fifo", "sjf"]
+    cost: Callable[[T], float] | None
+    size: Callable[[T], int] | None
+    batch_key: Callable[[T], str] | None
+    memory_bytes_max: int | None
+    recycle_tasks: int | None
+    recycle_resident_bytes: int | None
+    lease_s: float
+    infrastructure_budget: int
+    stall_warning_s: float
+    cancel_grace_s: float
+    ray: RayOptions | None
+    journal: str | os.PathLike[str] | None
+    fsync: Literal["always", "batch", "interval", "off"]
+    key: Callable[[T], Any] | None
+    spool: Literal["memory", "disk"]
+
+
 @overload
 def imap(
     function: Callable[[T], R],
     items: Iterable[T],
     *,
-    workers: int | Literal["auto"] | None = None,
-    policy: Policy = "io",
-    engine: Literal["local", "ray"] = "local",
-    timeout_s: float | None = None,
-    retries: int = 0,
-    retry_backoff_s: float = 0.1,
-    classify: Classify | None = None,
-    buffered_bytes_max: int = 256 * 2**20,
-    windows: Windows | None = None,
-    budgets: Budgets | None = None,
     errors: Literal["raise"] = "raise",
-    schedule: Literal["fifo", "sjf"] = "fifo",
-    cost: Callable[[T], float] | None = None,
-    size: Callable[[T], int] | None = None,
-    batch_key: Callable[[T], str] | None = None,
-    memory_bytes_max: int | None = None,
-    recycle_tasks: int | None = None,
-    recycle_resident_bytes: int | None = None,
-    lease_s: float = 300.0,
-    infrastructure_budget: int = 32,
-    stall_warning_s: float = 0.0,
-    cancel_grace_s: float = 5.0,
-    ray: RayOptions | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    fsync: Literal["always", "batch", "interval", "off"] = "batch",
-    key: Callable[[T], Any] | None = None,
-    spool: Literal["memory", "disk"] = "memory",
+    **options: Unpack[_ImapOptions[T]],
 ) -> "Imap[R]": ...
 
 
 @overload
 def imap(
-    function: Callable[[T], R],
-    items: Iterable[T],
-    *,
-    workers: int | Literal["auto"] | None = None,
-    policy: Policy = "io",
-    engine: Literal["local", "ray"] = "local",
-    timeout_s: float | None = None,
-    retries: int = 0,
-    retry_backoff_s: float = 0.1,
-    classify: Classify | None = None,
-    buffered_bytes_max: int = 256 * 2**20,
-    windows: Windows | None = None,
-    budgets: Budgets | None = None,
-    errors: Literal["yield"],
-    schedule: Literal["fifo", "sjf"] = "fifo",
-    cost: Callable[[T], float] | None = None,
-    size: Callable[[T], int] | None = None,
-    batch_key: Callable[[T], str] | None = None,
-    memory_bytes_max: int | None = None,
-    recycle_tasks: int | None = None,
-    recycle_resident_bytes: int | None = None,
-    lease_s: float = 300.0,
-    infrastructure_budget: int = 32,
-    stall_warning_s: float = 0.0,
-    cancel_grace_s: float = 5.0,
-    ray: RayOptions | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    fsync: Literal["always", "batch", "interval", "off"] = "batch",
-    key: Callable[[T], Any] | None = None,
-    spool: Literal["memory", "disk"] = "memory",
+    function: Callable[[T], R], items: Iterable[T], *, errors: Literal["yield"], **options: Unpack[_ImapOptions[T]]
 ) -> "Imap[R | ItemError]": ...
 
 

@@ -15,7 +15,7 @@ from tests.documents.stage_runs import StageRuns
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PACKAGES = {"langchain_retriever": "langchain_core", "llama_index_retriever": "llama_index.core"}
 QUESTION = "is the horn sounded in fog or at night"
-pytestmark = [pytest.mark.req("SEA-4"), pytest.mark.parametrize("name", PACKAGES)]
+pytestmark = [pytest.mark.req("SEA-4"), pytest.mark.parametrize("name", PACKAGES), pytest.mark.slow]
 
 
 @pytest.fixture

@@ -39,9 +39,7 @@ def test_the_straight_line_ends_in_an_index_that_can_be_searched(tmp_path: Path)
         (notes / f"{name}.md").write_text(f"# Title\n\nThe {word} is old.\n", encoding="utf-8")
     ended = run_script("--take", notes, tmp_path / "data", folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    from inorder.index.search import SearchOptions, search
-    from inorder.library.opening import find_index
-
-    for mode in ("lexical", "dense"):
-        hits = search(find_index(str(tmp_path / "data")), "lighthouse", SearchOptions(mode=mode)).hits
-        assert hits[0].item_id == "notes/a.md"
+    program = "import sys; from pathlib import Path; from straight_line import find_notes; "
+    program += "print(find_notes(Path(sys.argv[1]), 'lighthouse')[0])"
+    found = subprocess.check_output([sys.executable, "-c", program, tmp_path / "data"], cwd=BENCH, text=True)
+    assert found.strip() == "notes/a.md"

@@ -13,13 +13,12 @@ import pytest
 import typer
 
 from inorder.cli import app, command_group, commands
-from inorder.cli.builtin import ENTRIES
-from inorder.cli.builtin_options import OWN
 from inorder.cli.exit_codes import exit_code_of
 from inorder.cli.option_spec import SECTIONS
 from inorder.cli.options import ALL, SHARED
+from inorder.cli.pipeline import NOT_OF_RUN, RUN_OPTIONS, STEPS
 from inorder.cli.settings import resolve
-from inorder.cli.stage_runner import _data_option
+from inorder.cli.step_options import OWN
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 from inorder.stage.contracts import StageOutcome
 from tests.support.command_line import GUARD_S, CommandLine, clean_environment
@@ -31,7 +30,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 EXTENSIONS = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("*.c")]
 PIPELINE = ["run", "watch", "doctags", "chunk", "embed", "index", "stage", "plan", "explain", "retry", "config"]
 SEARCH = ["search", "symbols", "graph", "mcp", "serve", "eval"]
-LOOKING = ["show", "export", "failures", "verify", "inspect", "report", "manifest", "journal"]
+LOOKING = ["show", "export", "failures", "sources", "forget", "verify", "inspect", "report", "manifest", "journal"]
 COMMANDS = [*PIPELINE, *SEARCH, *LOOKING]
 RUNNING = ["run", "watch", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
 
@@ -53,6 +52,8 @@ def test_help_names_every_command(cli: CommandLine) -> None:
 def test_every_command_that_runs_has_the_same_options_with_the_same_words(cli: CommandLine, command: str) -> None:
     shown = words_of_help(cli, *command.split())
     for option in SHARED.values():
+        if option.name in NOT_OF_RUN and command in ("run", "watch", *STEPS):
+            continue
         assert option.flag in shown
         assert f"{option.help} Default: " in shown
     assert "--json" in shown
@@ -63,11 +64,11 @@ def words_of_help(cli: CommandLine, *command: str) -> str:
     return re.sub(r"(?<=\w)- (?=\w)", "-", " ".join(cli.run(*command, "--help").out.split()))
 
 
-@pytest.mark.parametrize("stage", list(ENTRIES))
+@pytest.mark.parametrize("stage", list(STEPS))
 def test_help_shows_the_defaults_that_config_show_shows(cli: CommandLine, stage: str) -> None:
     shown = words_of_help(cli, stage)
     actual = cli.run("config", "show", "--stage", stage, "--json").json["options"]
-    assert actual.keys() == SHARED.keys() | OWN.get(stage, {}).keys()
+    assert actual.keys() == set(RUN_OPTIONS) | OWN[stage].keys()
     for name, found in actual.items():
         option = ALL[name]
         assert f"{option.help} Default: {option.format_default(found['value'])}." in shown
@@ -77,12 +78,19 @@ def test_help_shows_the_defaults_that_config_show_shows(cli: CommandLine, stage:
 def test_the_help_of_a_run_names_the_stages_where_their_defaults_differ(cli: CommandLine) -> None:
     shown = words_of_help(cli, "run")
     assert "Default: 300 for doctags, chunk; 3600 for embed; 60 for index, export." in shown
-    assert "Default: 4G for doctags, index, export; none for chunk, embed." in shown
-    by_stage = {
-        stage: cli.run("config", "show", "--stage", stage, "--json").json["options"]["policy"] for stage in ENTRIES
-    }
-    assert {found["value"] for found in by_stage.values()} == {"cpu"}
-    assert f"{SHARED['policy'].help} Default: cpu." in shown
+    actual = cli.run("config", "show", "--stage", "run", "--json").json["options"]
+    limits = {f"{step}.timeout_s" for step in STEPS}
+    own = {name for options in OWN.values() for name in options}
+    assert actual.keys() == (set(RUN_OPTIONS) - {"timeout_s"}) | limits | own
+    for name in actual.keys() & SHARED.keys():
+        assert f"{SHARED[name].help} Default: {SHARED[name].format_default(actual[name]['value'])}." in shown
+
+
+@pytest.mark.slow
+def test_options_without_a_meaning_for_the_pipeline_are_not_offered(cli: CommandLine) -> None:
+    for step in ("run", *STEPS):
+        shown = words_of_help(cli, step)
+        assert [name for name in NOT_OF_RUN if SHARED[name].flag in shown] == []
 
 
 @pytest.mark.parametrize("command", ["stage jobs:device sources", "retry"])
@@ -109,6 +117,7 @@ def test_the_line_of_a_command_is_short_and_begins_its_help() -> None:
     assert [text for text in commands.COMMANDS.values() if len(text) >= 50 or text.endswith(".")] == []
 
 
+@pytest.mark.slow
 def test_every_command_explains_itself_and_each_of_its_options() -> None:
     group: Any = typer.main.get_command(command_group.app)
     assert list(group.commands) == COMMANDS
@@ -274,7 +283,7 @@ def test_the_exit_code_says_how_a_stage_ended(
 @pytest.mark.parametrize("data", ["else where", "it's", "$HOME;x"])
 def test_commands_in_hints_can_be_pasted(cli: CommandLine, data: str) -> None:
     resolved = resolve({"data": data})
-    assert shlex.split(_data_option(resolved)) == ["--data", data]
+    assert shlex.split(resolved.data_option) == ["--data", data]
     manifest = cli.folder / data / "manifests" / "count.jsonl"
     manifest.parent.mkdir(parents=True)
     row = '"doc_id":"a","status":"failure","error":{"category":"io","message":"no\\nway"}'

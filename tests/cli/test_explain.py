@@ -4,9 +4,9 @@ import signal
 
 import pytest
 
-from inorder.stage import file_stat
-from inorder.stage.file_stat import FileStat
-from inorder.stage.hash_cache import HashCache
+from inorder.stage.files import file_stat
+from inorder.stage.files.file_stat import FileStat
+from inorder.stage.files.hash_cache import HashCache
 from tests.support.command_line import CommandLine
 
 COUNTS = {"process": 0, "skip": 0, "depends": 0, "remove": 0, "fail": 0}
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.req("CLI-5"), pytest.mark.process]
 def done(cli: CommandLine) -> CommandLine:
     """Three items, all done."""
     cli.sources("one", "one two", "one two three")
-    assert cli.stage("count").code == 0
+    assert cli.stage_in_process("count").code == 0
     return cli
 
 
@@ -29,7 +29,7 @@ def explained(cli: CommandLine, path: str = "sources/0.txt") -> tuple[str, str]:
 def is_true(cli: CommandLine, *expected: str) -> None:
     """What was foretold is what a run does."""
     before = len(cli.calls())
-    cli.stage("count")
+    cli.stage_in_process("count")
     assert sorted(cli.calls()[before:]) == list(expected)
 
 
@@ -127,7 +127,7 @@ def test_what_no_stage_knows_is_said_to_be_unknown(done: CommandLine) -> None:
 
 def test_a_failure_and_a_new_file_are_told_of(done: CommandLine) -> None:
     done.source("0.txt", "fail input")
-    done.stage("count")
+    done.stage_in_process("count")
     done.source("3.txt", "new")
     assert "latest run: failure (input, 1 attempt): told to fail with input" in done.run("explain", "0.txt").out
     assert "latest run: not reached yet" in done.run("explain", "3.txt").out
@@ -199,6 +199,10 @@ def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: CommandLi
         "verdict": "process",
         "reason": "its input has changed",
     }
+
+
+def test_a_plan_with_force_runs_every_item(done: CommandLine) -> None:
+    assert done.run("plan", "--force").out.splitlines()[-1] == "count: 3 process, 0 skip"
 
 
 def test_a_plan_may_be_asked_for_before_anything_was_run_and_makes_nothing(cli: CommandLine) -> None:

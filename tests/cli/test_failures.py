@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.req("CLI-4"), pytest.mark.process]
 def failed(cli: CommandLine) -> CommandLine:
     """Five items; the second and the fourth have failed."""
     cli.sources("one", "fail input", "three", "flaky 9", "five")
-    assert cli.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    assert cli.stage_in_process("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
     return cli
 
 
@@ -64,20 +64,20 @@ def test_after_a_retry_the_whole_stage_finds_everything_done(failed: CommandLine
     failed.source("3.txt", "and this too")
     assert failed.run("retry").code == 0
     assert failed.run("failures").out == ""
-    ended = failed.stage("count", "--json")
+    ended = failed.stage_in_process("count", "--json")
     assert (ended.code, ended.json["skipped"], ended.json["succeeded"]) == (0, 5, 0)
     nothing = failed.run("retry", "--json")
-    assert (nothing.code, nothing.json) == (0, {"stages": []})
+    assert (nothing.code, nothing.json) == (0, {"run": None, "stages": []})
     assert failed.run("retry").err == "nothing to retry\n"
 
 
 def test_a_retry_runs_an_item_again_though_an_older_result_of_it_is_there(cli: CommandLine) -> None:
     cli.sources("flaky 1")
-    cli.stage("count")
+    cli.stage_in_process("count")
     made = cli.output("0.txt").read_text()
     (cli.folder / "calls").write_text("")
     cli.source("0.txt", "flaky 2")
-    assert cli.stage("count", "--force").code == 3
+    assert cli.stage_in_process("count", "--force").code == 3
     cli.source("0.txt", "flaky 1")  # as it was when its result was made: a run would skip it
     assert cli.output("0.txt").read_text() == made
     assert cli.run("retry").code == 0
@@ -87,7 +87,7 @@ def test_a_retry_runs_an_item_again_though_an_older_result_of_it_is_there(cli: C
 def test_an_item_that_a_later_run_has_done_has_not_failed(failed: CommandLine) -> None:
     failed.source("1.txt", "now it works")
     failed.source("3.txt", "skip not needed")
-    assert failed.stage("count").code == 0
+    assert failed.stage_in_process("count").code == 0
     assert failed.run("failures").out == ""
 
 
@@ -99,16 +99,16 @@ def test_failed_items_that_are_no_longer_in_the_plan_are_left_alone(failed: Comm
     assert ended.json["stages"][0]["scheduled"] == 1
     (failed.source_folder / "3.txt").unlink()
     ended = failed.run("retry", "--json")
-    assert (ended.code, ended.json) == (0, {"stages": []})
+    assert (ended.code, ended.json) == (0, {"run": None, "stages": []})
 
 
 def test_a_retry_takes_the_same_options_as_a_run(cli: CommandLine) -> None:
     cli.sources("flaky 3", "two")
-    assert cli.stage("count").code == 3
+    assert cli.stage_in_process("count").code == 3
     assert cli.run("retry", "--retries", "1", "--retry-backoff-s", "0.01").code == 0
     assert cli.row("0.txt")["attempts"] == 2
     cli.sources("fail input", "fail input")
-    cli.stage("count")
+    cli.stage_in_process("count")
     assert cli.run("retry", "--error-budget", "0").code == 4
 
 
@@ -131,7 +131,7 @@ def test_a_run_that_was_interrupted_is_gone_on_with_before_anything_is_retried(c
     assert "was interrupted after 2 items; run the same command again to resume it" in ended.err
     assert (cli.data / "journal" / "count.journal").read_bytes() == journal
     cli.source("2.txt", "three")
-    assert cli.stage("hasty", "--json").json["resumed_at"] == 2
+    assert cli.stage_in_process("hasty", "--json").json["resumed_at"] == 2
     assert cli.calls().count("0.txt") == 1
     cli.source("1.txt", "now it works")
     assert cli.run("retry").code == 0
@@ -139,7 +139,7 @@ def test_a_run_that_was_interrupted_is_gone_on_with_before_anything_is_retried(c
 
 def test_a_retry_that_was_interrupted_is_simply_repeated(cli: CommandLine) -> None:
     cli.sources("fail input", "fail input", "fail input", "four")
-    assert cli.stage("hasty").code == 3
+    assert cli.stage_in_process("hasty").code == 3
     cli.sources("now it works", "fail io")
     interrupted(cli, "retry")
     assert [row["status"] for row in cli.rows()[-2:]] == ["success", "failure"]
@@ -149,7 +149,7 @@ def test_a_retry_that_was_interrupted_is_simply_repeated(cli: CommandLine) -> No
     assert (ended.code, ended.json["stages"][0]["scheduled"]) == (3, 2)
     cli.source("1.txt", "now it works")
     assert cli.run("retry").code == 0
-    assert cli.stage("hasty", "--json").json["skipped"] == 4
+    assert cli.stage_in_process("hasty", "--json").json["skipped"] == 4
     assert cli.run("verify").code == 0
 
 
@@ -158,12 +158,12 @@ def test_a_whole_run_after_an_interrupted_retry_does_what_is_left(cli: CommandLi
     """The journal that lies there is of a part of the plan, and begins with another item than the plan does."""
     name = {"hasty": "count", "lazy": "lazy"}[stage]
     cli.sources("one", "fail input", "fail input")
-    assert cli.stage(stage).code == 3
+    assert cli.stage_in_process(stage).code == 3
     cli.source("1.txt", "now it works")
     cli.source("2.txt", "die")
     assert cli.run("retry", "--workers", "1").code == -signal.SIGKILL
     cli.source("2.txt", "three")
-    ended = cli.stage(stage, "--json")
+    ended = cli.stage_in_process(stage, "--json")
     assert (ended.code, ended.json["resumed_at"], ended.json["scheduled"]) == (0, None, 3)
     assert cli.calls().count("0.txt") == 1
     assert cli.row("2.txt", name)["status"] == "success"
@@ -172,7 +172,7 @@ def test_a_whole_run_after_an_interrupted_retry_does_what_is_left(cli: CommandLi
 
 def test_a_stage_that_was_run_by_a_program_cannot_be_retried_from_here(cli: CommandLine) -> None:
     cli.sources("fail input")
-    cli.stage("count")
+    cli.stage_in_process("count")
     manifest = cli.data / "manifests" / "count.jsonl"
     head, row = manifest.read_bytes().splitlines()
     config = json.loads(head) | {"origin": {}}
@@ -184,8 +184,8 @@ def test_a_stage_that_was_run_by_a_program_cannot_be_retried_from_here(cli: Comm
 
 def test_only_the_stage_that_was_asked_for_is_retried(cli: CommandLine) -> None:
     cli.sources("fail input")
-    cli.stage("count")
-    cli.stage("lazy", "--force")
+    cli.stage_in_process("count")
+    cli.stage_in_process("lazy", "--force")
     calls = len(cli.calls())
     assert [row["stage"] for row in cli.run("failures", "--json").json["failures"]] == ["count", "lazy"]
     assert [row["stage"] for row in cli.run("failures", "--json", "--stage", "lazy").json["failures"]] == ["lazy"]
@@ -208,15 +208,3 @@ def test_tracebacks_are_shown_to_whoever_asks_for_them(failed: CommandLine) -> N
     assert explained[-len(shown) :] == shown
     [found] = failed.run("explain", "sources/3.txt", "--json").json["stages"]
     assert found["latest"]["error"]["traceback"] == trace
-
-
-def test_a_retry_has_the_settings_of_the_run(cli: CommandLine) -> None:
-    (cli.folder / "docs").mkdir()
-    (cli.folder / "docs" / "torn.pdf").write_bytes(b"%PDF-1.4 and no more")
-    options = ("--policy", "io", "-q")
-    assert cli.run_in_process("doctags", "docs", "--split-pages", "7", *options).code == 3
-    assert cli.run_in_process("retry", *options).code == 3
-    first, second = [row["origin"] for row in cli.lines("doctags") if row["status"] == "config"]
-    assert second == first | {"only": "failures"}
-    assert second["settings"]["split_pages"] == 7
-    assert cli.run_in_process("explain", "docs/torn.pdf", "--json").json["stages"][0]["verdict"] == "fail"

@@ -45,7 +45,7 @@ def test_a_stage_that_reads_data_does_not_create_it(docs: CommandLine, stage: st
     assert not (docs.folder / "dtaa").exists()
     ended = run(docs, stage, "--data", "docs")
     assert ended.code == 2
-    assert "docs is not a DATA directory: it has no manifests; run `inorder doctags SRC`" in ended.err
+    assert "docs is not a DATA directory: it has no library; run `inorder doctags SRC`" in ended.err
     assert sorted(path.name for path in (docs.folder / "docs").iterdir()) == ["a.md", "code.py"]
 
 
@@ -84,16 +84,15 @@ def test_a_source_file_that_cannot_be_read_fails(docs: CommandLine, monkeypatch:
             raise PermissionError(EACCES, "Permission denied", str(path))
         return real(path, *arguments, **more)
 
-    assert run(docs, "index", "docs").code == 0
-    for module in (builtins, os):
-        monkeypatch.setattr(module, "open", partial(refuse, module.open))
-    [_, planned] = docs.run_in_process("plan", "docs", "--stage", "index", "--json").json["items"]
-    assert (planned["item_id"], planned["verdict"]) == ("docs/code.py", "fail")
-    ended = run(docs, "index", "docs")
+    with monkeypatch.context() as patch:
+        for module in (builtins, os):
+            patch.setattr(module, "open", partial(refuse, module.open))
+        ended = run(docs, "index", "docs")
     assert ended.code == 3
     row = docs.row("docs/code.py", "index")
     assert row["error"]["message"] == "the file cannot be read: Permission denied"
     assert row["error"]["category"] == "input"
+    assert run(docs, "index", "docs").code == 0
 
 
 @pytest.mark.process
@@ -110,12 +109,13 @@ def test_a_filter_that_nothing_can_pass_is_named_and_not_the_question(docs: Comm
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("command", ["verify", "retry"])
+@pytest.mark.parametrize("command", ["retry", "run"])
 @pytest.mark.parametrize("number", [EROFS, EACCES])
 def test_data_that_cannot_be_written_is_one_clear_line(
     docs: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str, number: int
 ) -> None:
-    run(docs, "index", "docs")
+    docs.sources("one")
+    assert docs.stage("count").code == 0
     real = os.open
 
     def refuse(path: Any, flags: int, *arguments: Any, **more: Any) -> int:
@@ -124,9 +124,15 @@ def test_data_that_cannot_be_written_is_one_clear_line(
         return real(path, flags, *arguments, **more)
 
     monkeypatch.setattr(os, "open", refuse)
+    if command == "run":
+        ended = run(docs, "run", "docs")
+        path = docs.data / "library.sqlite.library.lock"
+        said = f"{docs.data}/library.sqlite cannot be locked: {os.strerror(number)} ({path})"
+        assert ended == (1, "", f"inorder: {said}\n")
+        return
     ended = docs.run_in_process(command)
-    path = docs.data / "locks" / "index.lock"
-    said = f"stage index of .inorder cannot be locked: {os.strerror(number)} ({path}); "
+    path = docs.data / "locks" / "count.lock"
+    said = f"stage count of .inorder cannot be locked: {os.strerror(number)} ({path}); "
     assert ended == (1, "", f"inorder: {said}make it writable, or copy DATA to a place where it is\n")
 
 

@@ -1,18 +1,21 @@
-"""`inorder run`: what it does once for all of its stages."""
+"""`inorder run` and the commands of its steps: options, what is printed, and exit codes."""
 
+import json
 import os
-import shutil
-import weakref
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from inorder.cli import settings
-from inorder.cli.builtin import BUILTIN, ENTRIES
-from inorder.cli.stage_loader import StageJob
-from inorder.host import memory
+from inorder.cli.options import SHARED
+from inorder.cli.pipeline import RUN_OPTIONS, STEPS, read_recorded_request, read_request
+from inorder.cli.settings import SettingsReader
+from inorder.engines.process.worker_process import WorkerProcess
+from inorder.errors import OperatorError
+from inorder.library.sink import LibrarySink
+from inorder.pipeline.steps import PipelineSettings
+from inorder.stage.options import StageOptions
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
 
@@ -29,9 +32,24 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def call(project: Path, *arguments: str) -> tuple[int, str, str]:
+    quick = ("--policy", "io", "--workers", "1", "--fsync", "off")
+    return run_in_process([*arguments, *quick], project, clean_environment())
+
+
 def run(project: Path, *options: str) -> tuple[int, str, str]:
-    arguments = ["run", "src", "--policy", "io", "--workers", "1", "--quiet", *options]
-    return run_in_process(arguments, project, clean_environment())
+    return call(project, "run", "src", "--quiet", *options)
+
+
+def read_outcome(project: Path, *arguments: str) -> dict[str, Any]:
+    code, out, err = call(project, *arguments, "--quiet", "--json")
+    assert code in (0, 3), err
+    return dict(json.loads(out))
+
+
+def read_settings(given: dict[str, Any], *steps: str) -> tuple[PipelineSettings, StageOptions]:
+    request = read_request(SettingsReader(given), steps or STEPS)
+    return request.settings, request.options
 
 
 def test_every_folder_of_the_sources_is_listed_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,48 +73,6 @@ def test_every_folder_of_the_sources_is_listed_once(project: Path, monkeypatch: 
     }
 
 
-def test_settings_are_read_once_and_merged_once_per_stage(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: Counter[str] = Counter()
-    for owner, name in (
-        (settings, "_read_file"),
-        (settings, "_read_environment"),
-        (settings.SettingsReader, "for_stage"),
-        (settings.StageSettings, "with_defaults"),
-    ):
-        count_calls(monkeypatch, owner, name, calls)
-    assert run(project) == (0, "", "")
-    # The export has settings, too: they say whether it is a part of the run.
-    assert calls == {"_read_file": 1, "_read_environment": 1, "for_stage": len(BUILTIN), "with_defaults": len(ENTRIES)}
-
-
-def test_the_plan_of_a_stage_is_gone_when_the_next_one_begins(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans: weakref.WeakSet[Any] = weakref.WeakSet()
-    left: list[int] = []
-    make_plan: Any = StageJob.make_plan
-
-    def note_plan(job: StageJob, data: str) -> Any:
-        left.append(len(plans))
-        plan = make_plan(job, data)
-        plans.add(plan.items)
-        return plan
-
-    monkeypatch.setattr(StageJob, "make_plan", note_plan)
-    monkeypatch.setattr(memory, "_MANY_ITEMS", 1)
-    with memory.pause_collector():
-        assert run(project) == (0, "", "")
-    assert left == [0] * len(ENTRIES)
-
-
-def count_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: Counter[str]) -> None:
-    original = getattr(owner, name)
-
-    def counted(*arguments: Any, **options: Any) -> Any:
-        calls[name] += 1
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(owner, name, counted)
-
-
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
@@ -115,18 +91,188 @@ def test_a_wrong_setting_of_a_later_stage_is_reported_before_the_first_one_runs(
     assert not (project / ".inorder").exists()
 
 
-def test_a_plan_without_sources_lists_the_stages_in_the_order_in_which_they_run(project: Path) -> None:
-    assert run(project)[0] == 0
-    code, out, _ = run_in_process(["plan"], project, clean_environment())
-    assert code == 0
-    assert [line.partition(":")[0] for line in out.splitlines()[-len(ENTRIES) :]] == list(ENTRIES)
+# ---- what is printed
 
 
-def test_inspect_names_the_files_of_the_index_and_leaves_out_empty_lists(project: Path) -> None:
-    shutil.rmtree(project / "src" / "docs")
-    assert run(project)[0] == 0
-    code, out, _ = run_in_process(["inspect"], project, clean_environment())
-    assert code == 0
-    lines = [line.split(maxsplit=1) for line in out.splitlines()]
-    assert ["documents", "0"] in lines
-    assert any(line.startswith("  index.sqlite, vectors  ") for line in out.splitlines())
+@pytest.mark.req("PIP-5")
+def test_a_run_ends_with_what_a_person_wants_to_know(project: Path) -> None:
+    (project / "src/docs/x.pdf").write_bytes(b"%PDF-1.4\nbroken")
+    (project / "src/docs/photo.png").write_bytes(b"\x89PNG\r\n\x1a\n0000")
+    code, out, err = call(project, "run", "src")
+    assert (code, out) == (3, "")
+    lines = [line for line in err.splitlines() if not line.startswith("[run]")]
+    assert lines[0].startswith("5 files: 3 new, 1 failed, 1 not read   in ")
+    assert lines[1:] == [
+        "searchable: 2 documents, 1 source file",
+        "not read: 1 .png (an image: --ocr reads its text)",
+        "failed: src/docs/x.pdf (input): the PDF is damaged or truncated",
+        "1 failed: inorder failures",
+    ]
+    assert "/4 files | 1 failed | " in err
+
+
+@pytest.mark.req("CLI-3", "PIP-5")
+def test_the_exit_code_is_3_while_a_file_of_these_sources_is_failed(project: Path) -> None:
+    broken = project / "src/docs/x.pdf"
+    broken.write_bytes(b"%PDF-1.4\nbroken")
+    assert run(project)[0] == 3
+    code, out, err = run(project)
+    assert (code, out) == (3, "")
+    assert "4 files: 3 unchanged, 1 failed" in err
+    broken.unlink()
+    assert run(project) == (0, "", "")
+
+
+@pytest.mark.req("CLI-2", "PIP-5")
+def test_json_is_one_object_with_the_counts_and_the_time_of_each_step(project: Path) -> None:
+    found = read_outcome(project, "run", "src")
+    assert found["counts"] == {
+        "new": 3,
+        "changed": 0,
+        "unchanged": 0,
+        "copies": 0,
+        "failed": 0,
+        "not_read": 0,
+        "removed": 0,
+    }
+    assert {step: totals["files"] for step, totals in found["steps"].items()} == {
+        "doctags": 2,
+        "chunk": 2,
+        "index": 3,
+        "embed:dense": 2,
+    }
+    assert (found["documents"], found["source_files"]) == (2, 1)
+
+
+@pytest.mark.req("CLI-3", "CAN-3", "CAN-4")
+def test_too_many_failures_are_exit_code_4_and_what_was_read_is_searchable(project: Path) -> None:
+    (project / "src/docs/m.pdf").write_bytes(b"%PDF-1.4\nbroken")
+    code, _, err = call(project, "run", "src", "--error-budget", "0")
+    assert code == 4
+    assert "stopped, too many failures after " in err
+    assert "next: run the same command again to resume, perhaps with a larger --error-budget" in err
+    assert run_in_process(["search", "words"], project, clean_environment())[0] == 0
+    assert run(project)[0] == 3
+
+
+# ---- options
+
+
+@pytest.mark.req("REA-1")
+def test_every_option_of_the_run_reaches_its_request(here: Path) -> None:
+    changed = {
+        name: option
+        for name, option in SHARED.items()
+        if name in RUN_OPTIONS and name not in ("data", "timeout_s", "quiet", "policy", "engine")
+    }
+    given: dict[str, Any] = {"workers": "3", "retries": "7", "retry_backoff_s": "9", "error_budget": "5", "force": True}
+    _, options = read_settings(given)
+    assert (options.workers, options.retries, options.retry_backoff_s, options.error_budget) == (3, 7, 9.0, 5)
+    assert (options.force, options.on_budget) == (True, "drain")
+    assert set(given) <= set(changed)
+
+
+def test_a_step_has_its_own_table_for_its_settings_and_its_time_limit(here: Path) -> None:
+    (here / "inorder.toml").write_text(
+        "[default]\nretries = 2\n[stage.run]\nworkers = 3\n[stage.chunk]\ntokens_max = 100\ntimeout_s = 7\n"
+    )
+    settings, options = read_settings({})
+    assert (settings.chunk.tokens_max, options.workers, options.retries) == (100, 3, 2)
+    assert settings.timeouts_s["chunk"] == 7.0
+    assert settings.timeouts_s["doctags"] == 300.0
+    assert set(read_settings({"timeout_s": "9"})[0].timeouts_s.values()) == {9.0}
+
+
+def test_a_table_of_a_step_cannot_set_what_all_steps_share(here: Path) -> None:
+    (here / "inorder.toml").write_text("[stage.embed]\nworkers = 3\n")
+    with pytest.raises(OperatorError, match=r"\[stage.embed\] cannot set workers, which all steps of a run share"):
+        read_settings({})
+
+
+@pytest.mark.req("PIP-2")
+def test_a_step_alone_leaves_the_settings_of_other_steps_as_they_were(project: Path) -> None:
+    assert run(project, "--dense", "hash:8") == (0, "", "")
+    assert call(project, "chunk", "--tokens-max", "100", "--quiet") == (0, "", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        request = read_recorded_request(SettingsReader({}))
+        replaced = read_recorded_request(SettingsReader({"dense": "hash:16"}))
+    assert (request.settings.dense, request.settings.chunk.tokens_max) == ("hash:8", 100)
+    assert request.sources == (str(project / "src"),)
+    assert (replaced.settings.dense, replaced.settings.chunk.tokens_max) == ("hash:16", 100)
+
+
+@pytest.mark.req("PIP-4")
+def test_a_source_gets_the_name_that_is_asked_for_and_keeps_it(project: Path) -> None:
+    assert call(project, "run", "src/docs", "--as", "manual", "-q") == (0, "", "")
+    assert read_outcome(project, "run", "src/docs")["counts"]["unchanged"] == 2
+    assert run_in_process(["show", "manual/a.md"], project, clean_environment())[0] == 0
+    for arguments, said in (
+        (("src/docs", "--as", "other"), "is the source 'manual' already, and a source keeps its name"),
+        (("src/docs/deep", "--as", "other"), "is a part of the source 'manual'; omit --as"),
+        (("src/code", "--as", "manual"), "the name 'manual' belongs to the source at"),
+        (("src/code", "src/docs", "--as", "x"), "--as names one source; give exactly one SRC with it"),
+        (("src/code", "--as", "a/b"), "a source cannot have the name 'a/b'"),
+    ):
+        code, _, err = call(project, "run", *arguments, "-q")
+        assert (code, err.count("\n")) == (2, 1)
+        assert said in err
+
+
+# ---- DATA
+
+
+@pytest.mark.parametrize("command", [["run", "src"], ["doctags", "src"], ["chunk"], ["embed"], ["index"]])
+@pytest.mark.parametrize("name", ["store/doctags.sqlite", "index.sqlite"])
+@pytest.mark.req("CLI-3")
+def test_data_of_an_earlier_version_is_refused_in_one_line(project: Path, command: list[str], name: str) -> None:
+    path = project / ".inorder" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    code, out, err = call(project, *command)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "was written by an earlier version of inorder; remove DATA and run again, or use that version" in err
+    assert [each.name for each in (project / ".inorder").rglob("*") if each.is_file()] == [path.name]
+
+
+@pytest.mark.req("CLI-3")
+@pytest.mark.parametrize("command", [["run", "src"], ["doctags", "src"], ["chunk"]])
+def test_a_damaged_library_is_one_clear_line(project: Path, command: list[str]) -> None:
+    assert run(project) == (0, "", "")
+    (project / ".inorder/library.sqlite").write_bytes(b"no database, but long enough to be taken for one" * 100)
+    code, out, err = call(project, *command, "-q")
+    assert (code, out, err.count("\n")) == (6, "", 1), err
+    assert "library.sqlite" in err
+
+
+@pytest.mark.req("CLI-3")
+def test_data_that_cannot_be_used_is_one_clear_line(project: Path) -> None:
+    (project / "data").write_text("a file")
+    code, out, err = run(project, "--data", "data")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "DATA cannot be used: data is not a directory; choose another directory with --data" in err
+
+
+@pytest.mark.req("CLI-3")
+def test_a_second_run_is_turned_away_and_told_who_has_the_library(project: Path) -> None:
+    assert run(project) == (0, "", "")
+    sink = LibrarySink(str(project / ".inorder"))
+    try:
+        code, out, err = run(project)
+    finally:
+        sink.close()
+    assert (code, out, err.count("\n")) == (5, "", 1)
+    assert f"in use by process {os.getpid()}" in err
+
+
+@pytest.mark.process
+@pytest.mark.req("PIP-3")
+def test_no_process_is_started_if_nothing_has_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["run", "src", "-q", "--workers", "1"]
+    assert run_in_process(command, project, clean_environment()) == (0, "", "")
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(WorkerProcess, "__init__", refuse)
+    assert run_in_process(command, project, clean_environment()) == (0, "", "")

@@ -33,8 +33,8 @@ def test_a_stage_in_processes_is_found_by_its_workers_too(cli: CommandLine) -> N
 
 def test_the_same_again_does_nothing_and_says_so(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    cli.stage("count")
-    ended = cli.stage("count", "--json")
+    cli.stage_in_process("count")
+    ended = cli.stage_in_process("count", "--json")
     assert ended.code == 0
     assert (ended.json["skipped"], ended.json["succeeded"]) == (2, 0)
     assert sorted(cli.calls()) == ["0.txt", "1.txt"]
@@ -42,8 +42,8 @@ def test_the_same_again_does_nothing_and_says_so(cli: CommandLine) -> None:
 
 def test_force_does_everything_again(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    cli.stage("count")
-    assert cli.stage("count", "--force").code == 0
+    cli.stage_in_process("count")
+    assert cli.stage_in_process("count", "--force").code == 0
     assert sorted(cli.calls()) == ["0.txt", "0.txt", "1.txt", "1.txt"]
 
 
@@ -68,7 +68,7 @@ def test_an_item_that_takes_too_long_fails_alone(cli: CommandLine, policy: str) 
 
 def test_an_item_that_fails_twice_and_then_succeeds_is_a_success(cli: CommandLine) -> None:
     cli.sources("one", "flaky 3", "three")
-    ended = cli.stage("count", "--retries", "2", "--retry-backoff-s", "0.01")
+    ended = cli.stage_in_process("count", "--retries", "2", "--retry-backoff-s", "0.01")
     assert ended.code == 0
     assert (cli.row("1.txt")["status"], cli.row("1.txt")["attempts"]) == ("success", 3)
     assert cli.calls().count("1.txt") == 3
@@ -98,7 +98,7 @@ def test_only_errors_that_may_pass_are_tried_again(cli: CommandLine, stage: str,
 
 def test_an_item_that_needs_one_retry_more_than_it_has_fails(cli: CommandLine) -> None:
     cli.sources("flaky 3")
-    assert cli.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    assert cli.stage_in_process("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
     row = cli.row("0.txt")
     assert (row["error"]["category"], row["attempts"]) == ("provider", 2)
 
@@ -107,7 +107,7 @@ def test_an_item_that_needs_one_retry_more_than_it_has_fails(cli: CommandLine) -
 @pytest.mark.parametrize("workers", ["1", "4"])
 def test_a_budget_of_one_and_three_failures_stop_at_the_second(cli: CommandLine, workers: str) -> None:
     cli.sources("one", "fail input", "three", "fail input", "five", "fail input", "seven")
-    ended = cli.stage("count", "--error-budget", "1", "--workers", workers, "--json")
+    ended = cli.stage_in_process("count", "--error-budget", "1", "--workers", workers, "--json")
     assert ended.code == 4
     outcome = ended.json
     assert (outcome["succeeded"], outcome["failed"], outcome["cancelled"]) == (2, 2, 3)
@@ -120,12 +120,12 @@ def test_a_budget_of_one_and_three_failures_stop_at_the_second(cli: CommandLine,
 @pytest.mark.req("CAN-3")
 def test_a_budget_that_is_not_exceeded_is_not_felt(cli: CommandLine) -> None:
     cli.sources("one", "fail input", "three")
-    assert cli.stage("count", "--error-budget", "1").code == 3
+    assert cli.stage_in_process("count", "--error-budget", "1").code == 3
 
 
 def test_failures_are_summed_up_with_what_to_do_next(cli: CommandLine) -> None:
     cli.sources("fail input", "fail input", "fail config", "four")
-    ended = cli.stage("count", "--data", "else where")
+    ended = cli.stage_in_process("count", "--data", "else where")
     assert ended.code == 3
     assert "failed: 0.txt (input): told to fail with input [and 1 more like it]" in ended.err
     assert "failed: 2.txt (config): told to fail with config" in ended.err
@@ -136,14 +136,14 @@ def test_failures_are_summed_up_with_what_to_do_next(cli: CommandLine) -> None:
 
 def test_failures_that_are_not_listed_are_counted(cli: CommandLine) -> None:
     cli.sources("fail input", "fail config", "fail runtime", "fail provider", "fail provider")
-    ended = cli.stage("count", "--data", "else where")
+    ended = cli.stage_in_process("count", "--data", "else where")
     assert ended.err.count("  failed: ") == 4
     assert "  failed: 2 more; see `inorder failures --data 'else where'`\n" in ended.err
 
 
 def test_a_worker_that_says_skip_is_a_skip_with_its_reason(cli: CommandLine) -> None:
     cli.sources("skip nothing in it", "two")
-    ended = cli.stage("count", "--json")
+    ended = cli.stage_in_process("count", "--json")
     assert ended.code == 0
     assert ended.json["skipped"] == 1
     assert (cli.row("0.txt")["status"], cli.row("0.txt")["reason"]) == ("skip", "nothing in it")
@@ -161,7 +161,7 @@ def test_an_output_that_cannot_be_published_fails_its_item(
     cli: CommandLine, text: str, category: str, message: str
 ) -> None:
     cli.sources("one", text, "three")
-    ended = cli.stage("count")
+    ended = cli.stage_in_process("count")
     assert ended.code == 3
     error = cli.row("1.txt")["error"]
     assert error["category"] == category
@@ -210,21 +210,21 @@ def test_a_file_as_data_is_a_mistake_of_the_operator(cli: CommandLine, data: str
     cli.sources("one")
     cli.write("occupied", "a file, where a folder is wanted")
     said = "inorder: DATA cannot be used: occupied is not a directory; choose another directory with --data\n"
-    assert cli.stage("count", "--data", data) == (2, "", said)
+    assert cli.stage_in_process("count", "--data", data) == (2, "", said)
 
 
 def test_a_data_folder_that_the_system_refuses_is_named_with_the_reason(cli: CommandLine) -> None:
     cli.sources("one")
     name = "x" * 300
     said = f"inorder: DATA cannot be used: {name}: File name too long; choose another directory with --data\n"
-    assert cli.stage("count", "--data", name) == (2, "", said)
+    assert cli.stage_in_process("count", "--data", name) == (2, "", said)
 
 
 def test_a_damaged_journal_is_refused_and_named(cli: CommandLine) -> None:
     cli.sources("one")
-    cli.stage("count")
+    cli.stage_in_process("count")
     (cli.data / "journal" / "count.journal").write_bytes(b"no journal")
-    ended = cli.stage("count")
+    ended = cli.stage_in_process("count")
     assert ended.code == 6
     assert "journal/count.journal" in ended.err
     assert "restore it from a backup, or remove it to start over" in ended.err
@@ -233,7 +233,7 @@ def test_a_damaged_journal_is_refused_and_named(cli: CommandLine) -> None:
 
 def test_what_watches_a_run_can_be_switched_on(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    assert cli.stage("count", "--adaptive", "--attempts-log").code == 0
+    assert cli.stage_in_process("count", "--adaptive", "--attempts-log").code == 0
     [log] = (cli.data / "attempts").iterdir()
     assert log.read_text().count('"started"') == 2
 
@@ -260,7 +260,7 @@ def test_little_free_memory_is_kept_from_the_beginning(tmp_path: Path, monkeypat
     """Before the first thread has a heap of its own."""
     calls: list[str] = []
     monkeypatch.setattr(stage_runner, "limit_free_memory", lambda: calls.append("limit"))
-    monkeypatch.setattr(stage_runner, "run_stage", lambda *_, **__: calls.append("run"))
+    monkeypatch.setattr("inorder.stage.run.run_stage", lambda *_, **__: calls.append("run"))
     stage = inorder.Stage(name="count", plan=lambda *_: inorder.StagePlan("count", []), worker=print)
     job = StageJob("jobs:count", [], stage)
     stage_runner.run_job(job, inorder.StagePlan("count", []), inorder.StageOptions(data=tmp_path))

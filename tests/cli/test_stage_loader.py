@@ -35,7 +35,7 @@ def test_what_cannot_be_loaded_is_named(cli: CommandLine, entry: str, said: str)
     cli.write(
         "planless.py", "import inorder\nstage = inorder.Stage(name='planless', plan=lambda s, d: [], worker=print)"
     )
-    ended = cli.run("stage", entry, "sources")
+    ended = cli.run_in_process("stage", entry, "sources")
     assert (ended.code, ended.out) == (2, "")
     [line] = ended.err.splitlines()
     assert line.startswith(f"inorder: {said}")
@@ -43,14 +43,14 @@ def test_what_cannot_be_loaded_is_named(cli: CommandLine, entry: str, said: str)
 
 
 def test_a_source_that_is_not_there_is_named(cli: CommandLine) -> None:
-    ended = cli.run("stage", "jobs:count", "sources", "elsewhere")
+    ended = cli.run_in_process("stage", "jobs:count", "sources", "elsewhere")
     assert ended.code == 2
     assert ended.err == f"inorder: no such file or directory: {cli.folder / 'elsewhere'}\n"
 
 
 def test_a_plan_that_breaks_off_ends_the_run_and_what_is_done_stays(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    ended = cli.stage("breaking")
+    ended = cli.stage_in_process("breaking")
     assert ended.code == 2
     last = ended.err.splitlines()[-1]
     assert last == "inorder: the plan of stage breaking failed at item 2: LookupError: the list was cut off"

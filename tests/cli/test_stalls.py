@@ -115,4 +115,4 @@ def test_the_item_of_a_stopped_worker_process_is_done_by_another(cli: CommandLin
 )
 def test_every_built_in_stage_has_a_time_limit(cli: CommandLine, stage: str, limit_s: float) -> None:
     shown = cli.run("config", "show", "--stage", stage, "--json").json["options"]["timeout_s"]
-    assert shown == {"value": limit_s, "origin": "the stage"}
+    assert shown == {"value": limit_s, "origin": "default"}

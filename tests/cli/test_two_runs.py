@@ -92,18 +92,17 @@ def test_a_lock_of_a_process_that_is_gone_is_not_even_tried(cli: CommandLine) ->
 
 
 def test_no_run_can_start_while_data_is_verified(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    (cli.folder / "docs").mkdir()
-    (cli.folder / "docs" / "a.py").write_text("x = 1\n")
-    assert cli.run_in_process("index", "docs", "--policy", "io", "-q").code == 0
+    cli.sources("one")
+    assert cli.stage("count").code == 0
     seen = []
 
     def look(root: str, names: object) -> list[Any]:
         with pytest.raises(BusyError, match="in use"):
-            DataDirectory(root).lock("index")
+            DataDirectory(root).lock("count")
         seen.append(root)
         return []
 
     monkeypatch.setattr(verify, "find_orphans", look)
     assert cli.run_in_process("verify").code == 0
     assert seen == [".inorder"]
-    DataDirectory(str(cli.data)).lock("index").release()
+    DataDirectory(str(cli.data)).lock("count").release()

@@ -37,6 +37,7 @@ def test_the_lines_of_a_damaged_file_are_shared_out(file: tuple[str, bytes]) -> 
     check_partition(data, parse(name, data))
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-1")
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([name for name, _ in GOLDENS]), texts)
@@ -44,6 +45,7 @@ def test_the_lines_of_any_text_are_shared_out(name: str, text: str) -> None:
     check_partition(text.encode(), parse(name, text.encode()))
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-4")
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=500), st.sampled_from(("a.py", "a.txt", "a")))

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from inorder.code.captures import Captures
 from inorder.code.definitions import Definition, find_definitions
-from inorder.code.matches import Match, Span
+from inorder.code.matches import Match, SortedMatches, Span
 from inorder.code.source import Source
 
 ROLES = {
@@ -29,7 +28,7 @@ def make_match(pattern: int, span: Span, name: Span, **others: Span) -> Match:
 
 
 def find(*matches: Match, data: bytes = DATA) -> list[Definition]:
-    captures = Captures([], [], [], [], [], list(matches))
+    captures = SortedMatches([], [], [], [], list(matches))
     grammar: Any = SimpleNamespace(roles=ROLES)
     return find_definitions(captures, grammar, Source(data))
 

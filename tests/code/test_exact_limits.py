@@ -1,12 +1,9 @@
 """What has exactly the size of a limit is within it."""
 
-from pathlib import Path
-
 import pytest
 
 from inorder.code.parse import parse
 from inorder.index.query import parse_query
-from inorder.stage.sources import Roots
 
 
 def sizes(text: str) -> list[int]:
@@ -43,8 +40,3 @@ def test_a_file_with_an_average_of_1000_bytes_per_line_is_not_minified(added: by
 def test_a_question_has_at_most_48_terms() -> None:
     words = [f"term{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(60)]
     assert parse_query(" ".join(words)).terms == words[:48]
-
-
-def test_sources_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
-    sources = [tmp_path / "a" / "x", tmp_path / "b" / "x", tmp_path / "a" / "x"]
-    assert Roots(sources).paths == {"x": str(sources[0]), "x~2": str(sources[1])}

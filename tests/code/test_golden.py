@@ -19,6 +19,7 @@ def test_every_language_that_is_parsed_has_a_golden_file() -> None:
     assert tuple(LANGUAGES) == PARSED_LANGUAGES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_chunks_symbols_imports_and_calls_are_as_expected(language: str) -> None:
     assert describe_golden(language) == expected_of(language)

@@ -22,6 +22,7 @@ def timed(name: str, data: bytes) -> ParsedFile:
     return parsed
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-4")
 def test_a_minified_file_of_5_mb_is_one_chunk_and_noted() -> None:
     parsed = timed("a.js", b"function a(b){return b+1};" * 200_000)

@@ -5,7 +5,7 @@ from typing import Any
 
 from inorder.code.matches import Match, Nodes, Role, sort_matches
 
-NUMBERS = {"callee": 0, "comment": 1, "attached": 300, "doc": 3, "import": 4, "definition.x": 5}
+NUMBERS = {"callee": 0, "comment": 1, "attached": 300, "import": 4, "definition.x": 5}
 
 
 def make_match(role: str, start: int, end: int) -> Match:
@@ -20,10 +20,10 @@ def find_role(nodes: Nodes) -> Role:
 def test_spans_are_in_the_order_of_the_file_and_other_matches_as_they_were_found() -> None:
     matches = [make_match(role, start, start + 2) for start in (40, 20) for role in NUMBERS]
     found = sort_matches(matches, {}, find_role)
-    for spans in (found.calls, found.comments, found.attached, found.docs):
+    for spans in (found.calls, found.comments, found.attached):
         assert spans == [(20, 22), (40, 42)]
-    assert found.imports == [matches[4], matches[10]]
-    assert found.definitions == [matches[5], matches[11]]
+    assert found.imports == [matches[3], matches[8]]
+    assert found.definitions == [matches[4], matches[9]]
 
 
 def test_of_two_places_with_one_start_that_of_the_last_match_counts() -> None:
@@ -33,8 +33,8 @@ def test_of_two_places_with_one_start_that_of_the_last_match_counts() -> None:
 
 def test_the_role_of_a_pattern_is_found_once() -> None:
     asked: list[Nodes] = []
-    roles = {NUMBERS["doc"]: ("doc", "", False)}
-    matches = [make_match(role, 0, 1) for role in ("doc", "callee", "callee")]
+    roles = {NUMBERS["comment"]: ("comment", "", False)}
+    matches = [make_match(role, 0, 1) for role in ("comment", "callee", "callee")]
 
     def find_and_count(nodes: Nodes) -> Role:
         asked.append(nodes)
@@ -42,4 +42,4 @@ def test_the_role_of_a_pattern_is_found_once() -> None:
 
     sort_matches(matches, roles, find_and_count)
     assert asked == [matches[1][1]]
-    assert roles == {NUMBERS["doc"]: ("doc", "", False), NUMBERS["callee"]: ("callee", "", False)}
+    assert roles == {NUMBERS["comment"]: ("comment", "", False), NUMBERS["callee"]: ("callee", "", False)}

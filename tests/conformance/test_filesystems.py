@@ -280,11 +280,6 @@ def test_facts_tell_files_from_folders_and_from_nothing(place: Place) -> None:
     assert place.system.stat("") is None
 
 
-def test_there_is_some_room_wherever_there_is_a_name(place: Place) -> None:
-    assert place.system.free_bytes(place.folder) > 0
-    assert errno_of(place.system.free_bytes, place.path("missing")) == "ENOENT"
-
-
 # ---- names that will not do
 
 BAD_PATHS = {

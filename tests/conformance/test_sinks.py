@@ -19,12 +19,10 @@ from inorder.sinks.memory import MemorySink
 from inorder.sinks.testing import RULES, BrokenRule, MakeHarness, SinkHarness
 from tests.sinks.harnesses import (
     KeepingHarness,
-    LateStoreHarness,
     ManifestHarness,
     MemoryHarness,
     OutputsHarness,
     SqliteHarness,
-    StoreHarness,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "your-own-sink.md"
@@ -47,8 +45,6 @@ HARNESSES: dict[str, Callable[[Path], SinkHarness]] = {
     "outputs": lambda folder: OutputsHarness(SystemFilesystem(), str(folder)),
     "sqlite": SqliteHarness,
     "sqlite that keeps": KeepingHarness,
-    "store": StoreHarness,
-    "late store": LateStoreHarness,
     "make_documented_harness": make_documented_harness,
 }
 

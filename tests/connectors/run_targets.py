@@ -34,7 +34,7 @@ class RunTarget(Protocol):
 class PostgresRuns:
     """A schema per place, in a database of its own."""
 
-    modules = ("psycopg", "inorder.targets.postgres.target", "inorder.targets.stage")
+    modules = ("psycopg", "inorder.targets.postgres.target", "inorder.targets.export")
 
     def __init__(self, server: PostgresServer, database: str) -> None:
         self._server = server
@@ -52,7 +52,7 @@ class PostgresRuns:
 class DuckDBRuns:
     """A file per place."""
 
-    modules = ("duckdb", "inorder.targets.duckdb", "inorder.targets.stage")
+    modules = ("duckdb", "inorder.targets.duckdb", "inorder.targets.export")
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -72,7 +72,7 @@ class DuckDBRuns:
 class LanceRuns:
     """A collection per place, in one folder."""
 
-    modules = ("lance", "inorder.targets.lance", "inorder.targets.stage")
+    modules = ("lance", "inorder.targets.lance", "inorder.targets.export")
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

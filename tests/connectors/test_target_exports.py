@@ -11,8 +11,7 @@ import pytest
 
 from inorder.targets.index_reader import IndexReader
 from tests.connectors.drivers import open_drivers
-from tests.connectors.postgres.exports import make_index, make_texts
-from tests.documents.stage_runs import StageRuns
+from tests.connectors.postgres.exports import Corpus, make_texts
 from tests.support.in_process import run_in_process
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -88,13 +87,11 @@ class Editions(NamedTuple):
 @pytest.fixture(scope="module")
 def editions(tmp_path_factory: pytest.TempPathFactory) -> Editions:
     folder = tmp_path_factory.mktemp("editions")
-    for name in ("first", "second"):
-        (folder / name).mkdir()
-    first, second = StageRuns(folder / "first"), StageRuns(folder / "second")
+    first, second = Corpus(folder / "first"), Corpus(folder / "second")
     texts, changed = make_texts(DOCUMENTS, "first"), make_texts(DOCUMENTS + 5, "second")
-    make_index(first, texts)
+    first.make(texts)
     kept = {name: text for number, (name, text) in enumerate(texts.items()) if number % 6}
-    make_index(second, kept | dict(list(changed.items())[::3]))
+    second.make(kept | dict(list(changed.items())[::3]))
     return Editions(first.data, second.data)
 
 
@@ -150,24 +147,21 @@ def test_a_missing_package_is_one_line(
 
 def test_vectors_of_another_length_are_refused_and_recreated(scheme: str, editions: Editions, tmp_path: Path) -> None:
     assert export(editions.first, scheme, tmp_path)[0] == 0
-    (tmp_path / "other").mkdir()
-    runs = StageRuns(tmp_path / "other")
-    make_index(runs, make_texts(5, "third"))
-    runs.embed(dense="hash:8")
-    runs.index()
-    code, _, err = export(runs.data, scheme, tmp_path)
+    corpus = Corpus(tmp_path / "other", dense="hash:8")
+    corpus.make(make_texts(5, "third"))
+    code, _, err = export(corpus.data, scheme, tmp_path)
     assert (code, err.count("\n")) == (2, 1), err
     assert "have 16 dimensions, and those of hash:8 have 8" in err
     assert read(scheme, tmp_path) == list_index(editions.first)
-    assert export(runs.data, scheme, tmp_path, "--recreate")[0] == 0
-    assert read(scheme, tmp_path) == list_index(runs.data)
+    assert export(corpus.data, scheme, tmp_path, "--recreate")[0] == 0
+    assert read(scheme, tmp_path) == list_index(corpus.data)
 
 
 @pytest.mark.parametrize("seed", range(TESTS))
 def test_lance_killed_at_random_moments_ends_equal_to_the_index(seed: int, editions: Editions, tmp_path: Path) -> None:
     pytest.importorskip("lance", reason="make test-connectors installs it")
     chance, kills, number = random.Random(seed), 0, 0
-    with open_drivers(tmp_path, MANY_WRITES, "lance", "inorder.targets.lance", "inorder.targets.stage") as drivers:
+    with open_drivers(tmp_path, MANY_WRITES, "lance", "inorder.targets.lance", "inorder.targets.export") as drivers:
         line = ["export", "--to", f"lance://{tmp_path}/timed", "--data", str(editions.first)]
         began_s = time.monotonic()
         assert drivers.run(*line) == 0, drivers.log.read_text()

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.postgres.exports import make_index, make_texts
+from tests.connectors.postgres.exports import Corpus, make_texts
 from tests.connectors.test_target_exports import DOCUMENTS, FAST, KINDS, list_index, read
-from tests.documents.stage_runs import StageRuns
 from tests.support.command_line import COMMAND, clean_environment
 from tests.support.in_process import run_in_process
 
@@ -17,12 +16,10 @@ KILOBYTES_MAX = 200
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = StageRuns(tmp_path_factory.mktemp("unwritable"))
+    corpus = Corpus(tmp_path_factory.mktemp("unwritable"), dense="hash:1024")
     sections = [f"# Part {number}\n\nThe keeper winds the clock of lamp {number}.\n\n" for number in range(80)]
-    make_index(runs, make_texts(DOCUMENTS, "first") | {"long.md": "".join(sections)})
-    runs.embed(dense="hash:1024")
-    runs.index()
-    return runs.data
+    corpus.make(make_texts(DOCUMENTS, "first") | {"long.md": "".join(sections)})
+    return corpus.data
 
 
 @pytest.mark.parametrize("scheme", ["duckdb", "lance"])

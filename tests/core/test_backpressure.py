@@ -171,6 +171,7 @@ def test_committing_is_never_held_back() -> None:
     assert driver.kernel.summary.succeeded == 3
 
 
+@pytest.mark.slow
 @pytest.mark.req("BPR-3")
 @given(
     choices=st.lists(st.integers(0, 1000), min_size=1, max_size=40),
@@ -190,6 +191,7 @@ def test_a_budget_smaller_than_one_item_still_ends_in_order(
     assert levels(driver) == ["hard"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("BPR-1")
 @given(
     choices=st.lists(st.integers(0, 1000), min_size=1, max_size=60),

@@ -205,6 +205,7 @@ def test_a_commit_looks_at_its_own_run_and_not_at_the_rest_of_the_ledger(count: 
     assert 0 < watched.touched <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.req("COM-1", "COM-2", "WIN-5")
 @given(
     script=st.lists(st.sampled_from(["s", "k", "f", "rs"]), max_size=16),

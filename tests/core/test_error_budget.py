@@ -16,6 +16,7 @@ words = st.sampled_from(["s", "s", "s", "k", "f", "rs", "r"])
 choice_lists = st.lists(st.integers(0, 1000), min_size=1, max_size=40)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3")
 @given(st.lists(st.lists(st.sampled_from([SUCCESS, FAIL]), max_size=6)), st.integers(0, 4))
 def test_a_run_of_outcomes_is_cut_after_the_one_failure_too_many(handed: list[list[int]], limit: int) -> None:
@@ -194,6 +195,7 @@ def ending(script: list[str], choices: list[int], workers: int, losses: int, **l
     return driver.kernel.summary, [(envelope.seq, envelope.outcome) for envelope in driver.committed]
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3")
 @given(
     script=st.lists(words, max_size=24),
@@ -212,6 +214,7 @@ def test_the_summary_is_the_same_for_any_number_of_workers_and_any_order_of_comp
     assert all(other == first for other in others)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3")
 @given(script=st.lists(words, max_size=24), choices=choice_lists, budget=st.integers(0, 4))
 def test_the_run_ends_exactly_where_a_single_worker_in_order_would_have_ended(
@@ -246,6 +249,7 @@ def test_the_summary_is_the_same_where_the_plan_announces_nothing() -> None:
     assert (summaries[0].total, summaries[0].cancelled, summaries[0].stopped_at) == (None, None, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3")
 @given(
     script=st.lists(words, max_size=24),

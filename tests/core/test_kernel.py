@@ -203,6 +203,7 @@ class Recorder:
         return self._step(now_ms, event)
 
 
+@pytest.mark.slow
 @pytest.mark.req("DEC-6")
 @given(
     script=st.lists(st.sampled_from(["s", "k", "f", "rs"]), max_size=20),

@@ -277,6 +277,7 @@ def test_after_windows_have_closed_attempts_and_owners_are_still_those_of_their_
     assert [ledger.owner(seq) for seq in (3, 4)] == [1, NO_OWNER]
 
 
+@pytest.mark.slow
 @pytest.mark.req("LED-9")
 def test_ten_million_seqs_take_two_bytes_each_at_most() -> None:
     count, window = 10_000_000, 8192

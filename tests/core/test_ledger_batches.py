@@ -82,6 +82,7 @@ def scanned_counts(ledger: Ledger) -> tuple[int, int, int, int]:
     return states.count(State.DISPATCHED), states.count(State.IN_FLIGHT), terminal, states.count(State.COMMITTED)
 
 
+@pytest.mark.slow
 @pytest.mark.req("LED-2", "LED-8")
 @given(st.lists(deeds, max_size=24))
 def test_a_batch_equals_a_loop_of_single_moves(story: list[tuple[object, ...]]) -> None:

@@ -137,6 +137,7 @@ def test_prefetch_closes_above_the_soft_mark_of_a_window_and_reopens_at_the_rele
     assert watched.level is Level.NORMAL
 
 
+@pytest.mark.slow
 @pytest.mark.req("BPR-2")
 @given(
     st.lists(st.tuples(*(st.integers(0, 250) for _ in range(4))), max_size=40),

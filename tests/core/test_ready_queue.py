@@ -144,6 +144,7 @@ def test_the_key_of_an_item_is_kept() -> None:
     assert [waiting.get_key(seq) for seq in (0, 1, 9)] == ["a", "", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-1")
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("-ab")), min_size=1, max_size=12),

@@ -161,6 +161,7 @@ def kept(reference: weakref.ref[Payload]) -> bool:
     return reference() is not None
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-2")
 def test_a_payload_is_not_kept_once_it_is_handed_to_the_commit_lane() -> None:
     driver = pulling(2, 1)
@@ -171,6 +172,7 @@ def test_a_payload_is_not_kept_once_it_is_handed_to_the_commit_lane() -> None:
     assert not kept(reference)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-2")
 def test_a_payload_is_kept_while_it_waits_for_lower_seqs_and_goes_when_the_run_is_cut_before_it() -> None:
     driver = pulling(2, 1, 2, error_budget=0)
@@ -184,6 +186,7 @@ def test_a_payload_is_kept_while_it_waits_for_lower_seqs_and_goes_when_the_run_i
     assert not kept(reference)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-2")
 def test_a_payload_is_not_kept_once_the_run_is_given_up() -> None:
     driver = pulling(2, 1, 2)
@@ -205,6 +208,7 @@ def test_a_run_that_was_given_up_does_not_go_on() -> None:
         driver.ack()
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-2")
 def test_a_refused_payload_is_not_kept() -> None:
     driver = pulling(1, 1)

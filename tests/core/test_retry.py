@@ -66,6 +66,7 @@ limits = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.req("RTY-2")
 @given(limits, st.integers(0, 2**40), st.integers(1, 1000))
 def test_a_wait_lies_between_half_of_its_step_and_the_whole(limits: RetryOptions, seq: int, attempt: int) -> None:
@@ -251,6 +252,7 @@ def in_order(script: list[str], entries: int, each: int, bound: int) -> list[Sta
     return outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.req("RTY-2", "DEC-6")
 @given(
     script=st.lists(st.sampled_from(["s", "f", "rs", "rrs", "r"]), max_size=12),

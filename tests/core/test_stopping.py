@@ -195,6 +195,7 @@ def test_what_was_set_aside_for_work_taken_back_is_free_at_once() -> None:
     assert driver.kernel.snapshot().buffered_bytes == 5
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-1", "INV-1")
 @given(
     script=st.lists(st.sampled_from(["s", "k", "f", "rs"]), min_size=1, max_size=20),

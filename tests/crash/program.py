@@ -26,7 +26,7 @@ from inorder.engines.threads import ThreadEngine
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import FsyncPolicy, JournalOptions
-from inorder.runtime.durable_run import DurableJob, run_durable
+from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, clear_staging
@@ -201,4 +201,4 @@ def run(errand: Errand) -> None:
         commit_thread=errand.commit_thread,
     )
     plan = [(PlanItem(), item) for item in range(ITEMS)]
-    run_durable(job, plan, engine_of(errand, filesystem), TickingClock(), OPTIONS, total=ITEMS)
+    DurableRun(job, job.open(), plan, engine_of(errand, filesystem), TickingClock(), OPTIONS, total=ITEMS).run()

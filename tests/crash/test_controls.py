@@ -1,5 +1,6 @@
 """The crash tests can fail: each of these deliberate mistakes is detected."""
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,12 +31,14 @@ Mistake = Callable[[pytest.MonkeyPatch], None]
 
 
 def find_broken_promise(policy: FsyncPolicy, *, syncs: bool = True, kind: str = "power") -> str:
-    """The first promise that is broken in the cases of the other tests."""
-    for seed in sorted(SEEDS, key=lambda seed: seed not in (4, 5)):  # those have a checkpoint soon, and compact
+    """The first promise that is broken in the cases of the other tests: with few states per power loss, then with as
+    many as there."""
+    seeds = sorted(SEEDS, key=lambda seed: seed not in (4, 5))  # those have a checkpoint soon, and compact
+    for states, seed in itertools.product((2, 16) if kind == "power" else (0,), seeds):
         trial = Trial(draw_case(seed, policy), new_disk(syncs=syncs))
         try:
             if kind == "power":
-                trial.try_every_power_loss(16)
+                trial.try_every_power_loss(states)
             else:
                 trial.try_every_death()
         except PromiseBroken as broken_promise:
@@ -205,8 +208,3 @@ MISTAKES: tuple[tuple[Mistake, str], ...] = (
 def test_the_mistake_is_found_out(mistake: Mistake, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mistake(monkeypatch)
     assert find_broken_promise("batch", kind=kind)
-
-
-def test_without_a_mistake_nothing_is_found_out() -> None:
-    with pytest.raises(AssertionError, match="no promise was broken"):
-        find_broken_promise("batch", kind="death")

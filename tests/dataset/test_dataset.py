@@ -3,33 +3,35 @@
 import asyncio
 import sqlite3
 import threading
-import uuid
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import inorder
-from inorder.dataset.results import StageResults
-from inorder.documents.embed.stored import pack_sparse
-from inorder.stage.store.database import close_readers, store_path
-from tests.dataset.chunk_store import StageStore
-from tests.dataset.corpus import IDS, make_corpus, process
-from tests.documents.stage_runs import StageRuns
+from inorder.dataset.results import LibraryResults
+from inorder.library.rows import SPARSE, FileResult, make_step_result
+from inorder.library.values import SparseVectors
+from tests.dataset.chunk_store import make_chunk_result
+from tests.dataset.corpus import IDS, make_corpus
+from tests.library.libraries import commit, opened, write
+from tests.library.making import make_removal
+from tests.pipeline.folders import FolderRuns
 
 pytestmark = pytest.mark.req("DAT-2")
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> FolderRuns:
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture
-def data(runs: StageRuns) -> inorder.Dataset:
+def data(runs: FolderRuns) -> inorder.Dataset:
     return inorder.open(runs.data)
 
 
@@ -97,13 +99,13 @@ def test_the_statistics_count_the_chunks_with_each_term(data: inorder.Dataset) -
 
 def test_rows_are_read_one_document_at_a_time(data: inorder.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    load = StageResults.load
+    load = LibraryResults.load
 
-    def count(reader: StageResults, doc_id: str) -> Any:
+    def count(reader: LibraryResults, doc_id: str) -> Any:
         loaded.append(doc_id)
         return load(reader, doc_id)
 
-    monkeypatch.setattr(StageResults, "load", count)
+    monkeypatch.setattr(LibraryResults, "load", count)
     assert next(iter(data.chunks())).doc_id == IDS[0]
     assert loaded == IDS[:1]
     next(data.vectors("dense").batches(1))
@@ -111,12 +113,10 @@ def test_rows_are_read_one_document_at_a_time(data: inorder.Dataset, monkeypatch
 
 
 def test_sparse_vectors_are_read_and_exported(tmp_path: Path) -> None:
-    store = StageStore(tmp_path / "data", "embed")
-    ids = [str(uuid.UUID(int=number)) for number in range(3)]
-    vectors = [(np.array([1, 5], "<i4"), np.array([0.5, 2.0], "<f4")), (np.empty(0, "<i4"), np.empty(0, "<f4"))]
-    store.put_content("sparse/a", pack_sparse(ids[:2], vectors, "terms", 10))
-    store.put_content("sparse/b", pack_sparse(ids[2:], vectors[:1], "terms", 10))
-    data = inorder.open(store.data)
+    store = tmp_path / "data"
+    store.mkdir()
+    write(store, add_sparse(make_chunk_result("a", "x", "y"), [2, 0]), add_sparse(make_chunk_result("b", "z"), [2]))
+    data = inorder.open(store)
     expected = [("a", 0, [1, 5], [0.5, 2.0]), ("a", 1, [], []), ("b", 0, [1, 5], [0.5, 2.0])]
     rows = list(data.vectors("sparse"))
     assert [(row.doc_id, row.number, row.indices.tolist(), row.weights.tolist()) for row in rows] == expected
@@ -127,6 +127,15 @@ def test_sparse_vectors_are_read_and_exported(tmp_path: Path) -> None:
     data.export(files, "vectors", "files")
     assert pq.read_schema(files / "vectors/sparse/a.parquet").metadata[b"inorder.vocabulary"] == b"10"
     assert pq.read_table(files / "vectors/sparse/a.parquet")["indices"].to_pylist() == [[1, 5], []]
+
+
+def add_sparse(result: FileResult, counts: list[int]) -> FileResult:
+    """The same document with sparse vectors of so many terms."""
+    [chunk] = result.steps
+    indices, weights = (np.array(each * (sum(counts) // 2)) for each in ([1, 5], [0.5, 2.0]))
+    vectors = SparseVectors("terms", 10, counts, indices.astype("<i4").tobytes(), weights.astype("<f4").tobytes())
+    result.steps.append(make_step_result(SPARSE, "cfg", chunk.output, msgspec.msgpack.encode(vectors)))
+    return result
 
 
 @pytest.mark.req("SEA-4")
@@ -140,7 +149,7 @@ def test_search_answers_as_the_command_line_does_and_in_an_event_loop(data: inor
         data.search("rota", k=0)
 
 
-def test_a_document_is_found_by_id_path_or_a_unique_ending(runs: StageRuns, data: inorder.Dataset) -> None:
+def test_a_document_is_found_by_id_path_or_a_unique_ending(runs: FolderRuns, data: inorder.Dataset) -> None:
     for text in ("docs/deep/page.html", str(runs.docs / "deep/page.html"), "page.html", "deep/page.html"):
         assert data.find(text).doc_id == "docs/deep/page.html"
     with pytest.raises(inorder.OperatorError, match=r"no document 'docs/noet.md' in .*; did you mean 'docs/note.md'"):
@@ -150,10 +159,10 @@ def test_a_document_is_found_by_id_path_or_a_unique_ending(runs: StageRuns, data
 
 
 def test_an_ending_of_two_documents_is_refused(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, commands=("doctags",))
     for folder in ("a", "b"):
         runs.write(f"docs/{folder}/same.txt", f"text {folder}")
-    runs.doctags()
+    runs.run()
     with pytest.raises(inorder.OperatorError, match=r"end with 'same.txt': 'docs/a/same.txt', 'docs/b/same.txt'; give"):
         inorder.open(runs.data).find("same.txt")
 
@@ -165,10 +174,8 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path)
         inorder.open(tmp_path / "nowhere")
     data = inorder.open(tmp_path)
     for ask, message in (
-        (data.documents, "no documents in .*; run `inorder doctags SRC` first"),
-        (data.chunks, "no chunks in .*; run `inorder chunk` first"),
-        (data.vectors, "no dense vectors in .*; run `inorder embed` first"),
-        (lambda: data.get("a"), "no documents in"),
+        (data.documents, "no library in .*; make one with `inorder run SRC`"),
+        (lambda: data.get("a"), "no library in"),
         (lambda: data.vectors("bm25"), "the family of vectors must be one of dense, sparse, lexical"),
         (lambda: data.search("tide"), "no index in"),
     ):
@@ -176,7 +183,21 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path)
             ask()
 
 
-def test_a_closed_dataset_answers_no_more(runs: StageRuns) -> None:
+def test_results_of_steps_that_were_left_out_are_named_with_their_command(tmp_path: Path) -> None:
+    runs = FolderRuns(tmp_path, commands=("doctags",))
+    runs.write("docs/a.md", "The lamp is lit.")
+    runs.run()
+    data = inorder.open(runs.data)
+    for ask, message in (
+        (data.chunks, "no chunks in .*; run `inorder chunk` first"),
+        (data.vectors, "no dense vectors in .*; run `inorder embed` first"),
+        (lambda: data.search("lamp"), "no index in .*; make one with `inorder index` or `inorder run SRC`"),
+    ):
+        with pytest.raises(inorder.OperatorError, match=message):
+            ask()
+
+
+def test_a_closed_dataset_answers_no_more(runs: FolderRuns) -> None:
     with inorder.open(runs.data) as data:
         assert next(iter(data.chunks())).doc_id == IDS[0]
     data.close()
@@ -184,7 +205,8 @@ def test_a_closed_dataset_answers_no_more(runs: StageRuns) -> None:
         data.chunks()
 
 
-def test_an_open_iteration_neither_blocks_a_run_nor_sees_half_a_document(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_an_open_iteration_neither_blocks_a_run_nor_sees_what_it_changes(tmp_path: Path) -> None:
     runs = make_corpus(tmp_path)
     data = inorder.open(runs.data)
     rows = iter(data.documents())
@@ -192,24 +214,23 @@ def test_an_open_iteration_neither_blocks_a_run_nor_sees_half_a_document(tmp_pat
     runs.write("docs/note.md", "# Changed\n\nbody")
     runs.write("docs/zzz.txt", "new")
     (runs.docs / "plain.txt").unlink()
-    process(runs)
+    runs.run()
     rest = {document.doc_id: document.text for document in rows}
-    assert rest.get("docs/note.md") == "Changed\n\nbody"
-    assert "docs/plain.txt" not in rest
-    assert [document.doc_id for document in data.documents()] == ["docs/deep/page.html", "docs/note.md", "docs/zzz.txt"]
+    assert "Changed\n\nbody" not in rest.values()
+    assert "docs/zzz.txt" not in rest
+    documents = {document.doc_id: document.text for document in data.documents()}
+    assert list(documents) == ["docs/deep/page.html", "docs/note.md", "docs/zzz.txt"]
+    assert documents["docs/note.md"] == "Changed\n\nbody"
 
 
-def test_a_reader_sees_committed_rows_while_a_run_has_the_store_open(tmp_path: Path) -> None:
+def test_a_reader_sees_what_is_published_while_a_run_has_the_library_open(tmp_path: Path) -> None:
     runs = make_corpus(tmp_path)
     data = inorder.open(runs.data)
-    writer = sqlite3.connect(store_path(str(runs.data), "chunk"), isolation_level=None)
-    writer.execute("PRAGMA journal_mode=WAL")
-    writer.execute("BEGIN IMMEDIATE")
-    writer.execute("DELETE FROM items WHERE item_id = 'docs/note.md'")
-    assert {chunk.doc_id for chunk in data.chunks()} == set(IDS)
-    writer.execute("COMMIT")
-    assert {chunk.doc_id for chunk in data.chunks()} == {"docs/deep/page.html", "docs/plain.txt"}
-    writer.close()
+    with opened(runs.data) as sink:
+        commit(sink, make_removal("docs/note.md"))
+        assert {chunk.doc_id for chunk in data.chunks()} == set(IDS)
+        sink.publish()
+        assert {chunk.doc_id for chunk in data.chunks()} == {"docs/deep/page.html", "docs/plain.txt"}
 
 
 def test_many_threads_read_one_dataset(data: inorder.Dataset) -> None:
@@ -227,9 +248,10 @@ def test_many_threads_read_one_dataset(data: inorder.Dataset) -> None:
 
 def test_a_damaged_row_is_refused_by_name(tmp_path: Path) -> None:
     runs = make_corpus(tmp_path)
-    path = store_path(str(runs.data), "chunk")
-    close_readers()
-    with sqlite3.connect(path) as writer:
-        writer.execute("UPDATE items SET codec = 0, content = zeroblob(size) WHERE item_id = 'docs/plain.txt'")
-    with pytest.raises(inorder.IntegrityError, match=r"chunk.sqlite: table `items`, 'docs/plain.txt': "):
+    with sqlite3.connect(runs.data / "library.sqlite") as writer:
+        writer.execute(
+            "UPDATE results SET data = zeroblob(length(data)) WHERE key = (SELECT items.id * 64 + steps.id FROM items "
+            "JOIN steps WHERE item_id = 'docs/plain.txt' AND name = 'chunk')"
+        )
+    with pytest.raises(inorder.IntegrityError, match=r"library.sqlite: docs/plain.txt, step chunk: its bytes"):
         list(inorder.open(runs.data).chunks())

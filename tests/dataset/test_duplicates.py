@@ -8,7 +8,7 @@ import pytest
 from inorder.cli.commands.data.inspect import inspect
 from inorder.dataset.duplicates import SIMILARITY_MIN, DuplicateGroup, find_duplicates
 from inorder.errors import OperatorError
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -50,18 +50,19 @@ def test_documents_without_words_and_of_few_words_are_no_mistake() -> None:
     assert [group.documents for group in find_duplicates([("a", "fog"), ("b", "Fog!")])] == [["a", "b"]]
 
 
+@pytest.mark.slow
 def test_many_different_documents_are_all_different() -> None:
     assert find_duplicates((str(seed), " ".join(write(seed, 80))) for seed in range(300)) == []
 
 
+@pytest.mark.slow
 def test_inspect_lists_duplicates_in_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path)
     text = " ".join(write(1))
     runs.write("docs/a.md", text)
     runs.write("docs/copy.txt", text)
     runs.write("docs/other.md", " ".join(write(2)))
-    runs.doctags()
-    runs.chunk()
+    runs.run()
     inspect(duplicates=True, data=str(runs.data))
     assert capsys.readouterr().out == "the same text\n  docs/a.md\n  docs/copy.txt\n1 group of duplicates\n"
     with pytest.raises(OperatorError, match="takes no --stage"):

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import inorder
-from inorder.dataset import columns, tables
+from inorder.dataset import tables
 from inorder.dataset.export import writing
 from inorder.dataset.export.export import export_data
 from inorder.dataset.export.options import ExportOptions
@@ -21,7 +21,8 @@ from inorder.host.lock import Lock
 from inorder.testing import Disk, DiskFaults, power_losses
 from tests.dataset.chunk_store import ChunkStore, make_store, name_of, text_of
 from tests.dataset.corpus import IDS, make_corpus
-from tests.documents.stage_runs import StageRuns
+from tests.library.libraries import write
+from tests.pipeline.folders import FolderRuns
 from tests.support.in_process import run_in_process
 
 pytestmark = pytest.mark.req("DAT-2")
@@ -29,7 +30,7 @@ SMALL = 2048
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> FolderRuns:
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
@@ -50,7 +51,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_all_tables_are_read_by_other_tools_and_have_the_rows_of_the_dataset(runs: StageRuns, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_all_tables_are_read_by_other_tools_and_have_the_rows_of_the_dataset(runs: FolderRuns, tmp_path: Path) -> None:
     data = inorder.open(runs.data)
     outcome = data.export(tmp_path / "out")
     assert list(outcome.tables) == ["documents", "chunks", "vectors/dense", "vectors/lexical"]
@@ -72,24 +74,28 @@ def test_all_tables_are_read_by_other_tools_and_have_the_rows_of_the_dataset(run
     assert manifest["tables"]["vectors/dense"]["metadata"]["dimensions"] == "16"
 
 
+@pytest.mark.slow
 def test_rows_are_few_before_they_are_columns_and_shards_do_not_depend_on_it(
-    runs: StageRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: FolderRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows as Python's objects take ten times the memory of Arrow's columns."""
     inorder.open(runs.data).export(tmp_path / "whole")
     finished: list[int] = []
-    for kind in (columns.DocumentColumns, columns.ChunkColumns, columns.DenseColumns, columns.LexicalColumns):
-        finish: Any = kind.finish
-        monkeypatch.setattr(
-            kind, "finish", lambda rows, finish=finish: finished.append(rows.bytes) or finish(rows), raising=True
-        )
+    make_batch = tables.make_batch
+
+    def count(table: Any, documents: Any, schema: Any) -> Any:
+        finished.append(len(documents))
+        return make_batch(table, documents, schema)
+
+    monkeypatch.setattr(tables, "make_batch", count)
     monkeypatch.setattr(tables, "_PART_BYTES", 1)
     inorder.open(runs.data).export(tmp_path / "parts")
     assert read_tree(tmp_path / "parts") == read_tree(tmp_path / "whole")
     assert len(finished) >= 4 * len(IDS)
+    assert set(finished) == {1}
 
 
-def test_the_card_is_yaml_that_names_a_config_per_table(runs: StageRuns, tmp_path: Path) -> None:
+def test_the_card_is_yaml_that_names_a_config_per_table(runs: FolderRuns, tmp_path: Path) -> None:
     inorder.open(runs.data).export(tmp_path / "out")
     _, head, body = (tmp_path / "out/README.md").read_text().split("---\n", 2)
     assert yaml.safe_load(head)["configs"] == [
@@ -101,7 +107,7 @@ def test_the_card_is_yaml_that_names_a_config_per_table(runs: StageRuns, tmp_pat
     assert "| `chunks` | 3 |" in body
 
 
-def test_json_lines_have_the_same_rows(runs: StageRuns, tmp_path: Path) -> None:
+def test_json_lines_have_the_same_rows(runs: FolderRuns, tmp_path: Path) -> None:
     data = inorder.open(runs.data)
     data.export(tmp_path / "out", "chunks", "jsonl")
     lines = (tmp_path / "out/chunks/part-00000.jsonl").read_text().splitlines()
@@ -110,6 +116,7 @@ def test_json_lines_have_the_same_rows(runs: StageRuns, tmp_path: Path) -> None:
         data.export(tmp_path / "out", "chunks", "parquet")
 
 
+@pytest.mark.slow
 def test_the_same_documents_give_the_same_bytes_whatever_the_history(store: ChunkStore, tmp_path: Path) -> None:
     data, out = inorder.open(store.data), tmp_path / "out"
     data.export(out, "all", shard_bytes=SMALL)
@@ -142,11 +149,12 @@ def test_only_changed_shards_are_written(store: ChunkStore, tmp_path: Path) -> N
     assert len(inodes & {path.stat().st_ino for path in (out / "chunks").iterdir()}) == first.written - 1
 
 
+@pytest.mark.slow
 def test_shards_that_get_another_number_are_moved_and_not_written(store: ChunkStore, tmp_path: Path) -> None:
     data, out = inorder.open(store.data), tmp_path / "out"
-    before = data.export(out, "chunks", shard_bytes=SMALL).tables["chunks"]
+    before = data.export(out, "chunks", shard_bytes=SMALL // 2).tables["chunks"]
     store.put(**{f"docs_000_{number}": f"The lamp {number} is new. " * 10 for number in range(12)})
-    after = data.export(out, "chunks", shard_bytes=SMALL).tables["chunks"]
+    after = data.export(out, "chunks", shard_bytes=SMALL // 2).tables["chunks"]
     assert after.written + after.kept > before.written
     assert after.kept >= before.written - 2
     assert pq.read_table(out / "chunks")["chunk_id"].to_pylist() == [row.chunk_id for row in data.chunks()]
@@ -176,7 +184,7 @@ def test_a_shard_that_was_altered_is_written_again(store: ChunkStore, tmp_path: 
     assert read_tree(out) == expected
 
 
-def test_tables_that_were_not_asked_for_stay_and_an_edited_card_too(runs: StageRuns, tmp_path: Path) -> None:
+def test_tables_that_were_not_asked_for_stay_and_an_edited_card_too(runs: FolderRuns, tmp_path: Path) -> None:
     data, out = inorder.open(runs.data), tmp_path / "out"
     data.export(out, "documents")
     data.export(out, "chunks")
@@ -214,6 +222,7 @@ def check_complete(disk: Disk) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_after_a_power_loss_at_any_operation_an_export_is_complete_or_has_no_manifest(store: ChunkStore) -> None:
     before = Disk()
     export_to(before, store)
@@ -268,6 +277,7 @@ def staged(disk: Disk) -> list[str]:
     return disk.list("/no/such/out/.inorder/staging")
 
 
+@pytest.mark.slow
 def test_a_document_that_a_run_changes_meanwhile_is_exported_as_it_is_then(
     store: ChunkStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +299,7 @@ def test_a_document_that_a_run_changes_meanwhile_is_exported_as_it_is_then(
     assert pq.read_table(out / "chunks")["text"].to_pylist() == [row.text for row in data.chunks()]
 
 
+@pytest.mark.slow
 def test_data_that_never_stops_changing_is_an_error_that_says_so(
     store: ChunkStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,11 +309,11 @@ def test_data_that_never_stops_changing_is_an_error_that_says_so(
     assert read_tree(tmp_path / "out") == {}
 
 
-def run(runs: StageRuns, *arguments: str) -> tuple[int, str, str]:
+def run(runs: FolderRuns, *arguments: str) -> tuple[int, str, str]:
     return run_in_process(["export", *arguments, "--data", str(runs.data)], runs.folder, {})
 
 
-def test_the_command_does_the_same_and_reports_it(runs: StageRuns, tmp_path: Path) -> None:
+def test_the_command_does_the_same_and_reports_it(runs: FolderRuns, tmp_path: Path) -> None:
     code, out, err = run(runs, "all", "--to", str(tmp_path / "a"))
     assert (code, err) == (0, "")
     assert "chunks           3 documents" in out
@@ -331,13 +342,16 @@ def test_the_command_does_the_same_and_reports_it(runs: StageRuns, tmp_path: Pat
         (["all"], "--to"),
     ],
 )
-def test_a_mistake_is_one_line_with_exit_code_2(runs: StageRuns, arguments: list[str], message: str) -> None:
+def test_a_mistake_is_one_line_with_exit_code_2(runs: FolderRuns, arguments: list[str], message: str) -> None:
     code, out, err = run(runs, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
 def test_what_is_not_there_is_named_with_its_command(tmp_path: Path) -> None:
+    with pytest.raises(inorder.OperatorError, match="make one with `inorder run SRC`"):
+        inorder.open(tmp_path).export(tmp_path.parent / "out")
+    write(tmp_path)
     for what, command in (("vectors", "embed"), ("chunks", "chunk"), ("all", "run SRC")):
         with pytest.raises(inorder.OperatorError, match=f"run `inorder {command}` first"):
             inorder.open(tmp_path).export(tmp_path.parent / "out", what)

@@ -10,10 +10,10 @@ import pytest
 
 import inorder
 from tests.dataset.test_export import read_manifest, read_tree
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 from tests.support.in_process import run_in_process
 
-pytestmark = pytest.mark.req("DAT-2")
+pytestmark = [pytest.mark.req("DAT-2"), pytest.mark.slow]
 
 TIDES = """\
 # Tides
@@ -66,23 +66,16 @@ NOTES_VECTOR = [-0.18898223, 0.42257711, -0.37796447, 0.26726124, -0.42257711, 0
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> StageRuns:
-    made = StageRuns(tmp_path)
+def runs(tmp_path: Path) -> FolderRuns:
+    made = FolderRuns(tmp_path, dense="hash:8")
     made.write("docs/tides.md", TIDES)
     made.write("docs/sub/pumps.html", PUMPS)
     made.write("docs/sub/notes.txt", NOTES)
-    process(made)
+    made.run()
     return made
 
 
-def process(runs: StageRuns, dense: str = "hash:8") -> None:
-    runs.doctags()
-    runs.chunk()
-    runs.embed(dense=dense)
-    runs.index()
-
-
-def export(runs: StageRuns, to: str = "out", what: str = "all") -> dict[str, Any]:
+def export(runs: FolderRuns, to: str = "out", what: str = "all") -> dict[str, Any]:
     """Export files. Returns what the command says."""
     arguments = ["export", what, "--format", "files", "--to", to, "--data", str(runs.data), "--json"]
     code, out, err = run_in_process(arguments, runs.folder, {})
@@ -91,7 +84,7 @@ def export(runs: StageRuns, to: str = "out", what: str = "all") -> dict[str, Any
     return found
 
 
-def list_paths(runs: StageRuns) -> set[str]:
+def list_paths(runs: FolderRuns) -> set[str]:
     """The files of documents in the export, but those of lexical vectors."""
     names = read_tree(runs.folder / "out").keys() - {"README.md", "_inorder.json"}
     return {name for name in names if not name.startswith("vectors/lexical/")}
@@ -110,7 +103,7 @@ def list_files_of(*doc_ids: str) -> set[str]:
     }
 
 
-def test_every_document_has_its_files_and_these_are_their_contents(runs: StageRuns) -> None:
+def test_every_document_has_its_files_and_these_are_their_contents(runs: FolderRuns) -> None:
     said = export(runs)
     out = runs.folder / "out"
     assert list_paths(runs) == list_files_of(*RECORDS)
@@ -139,7 +132,7 @@ def test_every_document_has_its_files_and_these_are_their_contents(runs: StageRu
     assert read_manifest(out)["format"] == "files"
 
 
-def test_only_files_that_change_are_written_and_files_of_removed_documents_go(runs: StageRuns) -> None:
+def test_only_files_that_change_are_written_and_files_of_removed_documents_go(runs: FolderRuns) -> None:
     export(runs)
     out = runs.folder / "out"
     again = export(runs)
@@ -148,7 +141,7 @@ def test_only_files_that_change_are_written_and_files_of_removed_documents_go(ru
     before = {name: (out / name).stat().st_ino for name in list_paths(runs)}
     runs.write("docs/sub/notes.txt", "Other notes about valves.\n")
     (runs.docs / "tides.md").unlink()
-    process(runs)
+    runs.run()
     assert export(runs)["removed"] >= 4
     after = {name: (out / name).stat().st_ino for name in list_paths(runs)}
     assert after.keys() == list_files_of("docs/sub/notes.txt", "docs/sub/pumps.html") | {"chunks/mine.txt"}
@@ -159,9 +152,11 @@ def test_only_files_that_change_are_written_and_files_of_removed_documents_go(ru
     assert read_tree(out) == read_tree(runs.folder / "fresh")
 
 
-def test_files_of_a_table_that_is_gone_go_and_those_of_tables_that_are_not_asked_for_stay(runs: StageRuns) -> None:
+def test_files_of_a_table_that_is_gone_go_and_those_of_tables_that_are_not_asked_for_stay(runs: FolderRuns) -> None:
     export(runs)
-    process(runs, dense="none")
+    runs.data = runs.folder / "without vectors"
+    runs.change_settings(dense="none")
+    runs.run()
     export(runs, what="chunks")
     assert list_paths(runs) == list_files_of(*RECORDS)
     export(runs, what="vectors")
@@ -170,7 +165,7 @@ def test_files_of_a_table_that_is_gone_go_and_those_of_tables_that_are_not_asked
     assert read_tree(runs.folder / "out") == read_tree(runs.folder / "fresh")
 
 
-def test_what_an_interrupted_export_has_left_is_removed(runs: StageRuns) -> None:
+def test_what_an_interrupted_export_has_left_is_removed(runs: FolderRuns) -> None:
     export(runs)
     out = runs.folder / "out"
     wanted = read_tree(out)
@@ -180,18 +175,18 @@ def test_what_an_interrupted_export_has_left_is_removed(runs: StageRuns) -> None
     assert read_tree(out) == wanted
 
 
-def test_a_file_that_cannot_be_written_leaves_no_manifest(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_leaves_no_manifest(runs: FolderRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     export(runs)
     wanted = read_tree(runs.folder / "out")
     runs.write("docs/tides.md", f"{TIDES}\nMore.\n")
-    process(runs)
+    runs.run()
     monkeypatch.setattr("inorder.dataset.export.files.write_dense", fail)
     with pytest.raises(inorder.InfrastructureError, match="No space left"):
         inorder.open(runs.data).export(runs.folder / "out", format="files")
     assert not (runs.folder / "out" / "_inorder.json").exists()
     monkeypatch.undo()
     runs.write("docs/tides.md", TIDES)
-    process(runs)
+    runs.run()
     export(runs)
     assert read_tree(runs.folder / "out") == wanted
 

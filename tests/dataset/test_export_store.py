@@ -59,6 +59,7 @@ def read_exported(memory: Any) -> list[bytes]:
     return contents
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
 def test_shards_have_the_bytes_of_a_local_export_in_the_order_of_their_names(
     store: ChunkStore, memory: Any, tmp_path: Path, format_: str
@@ -74,6 +75,7 @@ def test_shards_have_the_bytes_of_a_local_export_in_the_order_of_their_names(
     assert [found[name] for name in names] == read_exported(memory)
 
 
+@pytest.mark.slow
 def test_only_changed_shards_are_uploaded_and_what_no_longer_belongs_is_removed(
     store: ChunkStore, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +93,7 @@ def test_only_changed_shards_are_uploaded_and_what_no_longer_belongs_is_removed(
     assert len(same) == first - 1
 
 
+@pytest.mark.slow
 def test_whatever_updates_led_there_the_objects_are_those_of_a_first_export(store: ChunkStore, memory: Any) -> None:
     export(store)
     store.put(docs_000="another beginning " * 30, **{f"docs_000_{number}": "new " * 90 for number in range(9)})
@@ -104,6 +107,7 @@ def test_whatever_updates_led_there_the_objects_are_those_of_a_first_export(stor
     assert len(read_exported(memory)) > 3
 
 
+@pytest.mark.slow
 def test_a_reader_who_follows_the_manifest_finds_a_complete_export_after_each_operation(
     store: ChunkStore, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +162,7 @@ def test_an_edited_card_and_other_objects_stay(store: ChunkStore, memory: Any) -
     assert (found["README.md"], found["chunks/notes.txt"]) == (b"my words", b"not a shard")
 
 
+@pytest.mark.slow
 def test_a_card_that_an_interrupted_export_has_written_is_not_taken_for_an_edited_one(
     store: ChunkStore, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +265,7 @@ class TestLease:
         with pytest.raises(inorder.BusyError, match=r"in use by process \d+ on h since 1970-01-01T00:00:01"):
             export(store)
 
+    @pytest.mark.slow
     def test_a_holder_that_lost_its_lease_writes_no_manifest(
         self, store: ChunkStore, memory: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -302,6 +308,7 @@ def test_a_store_that_is_busy_is_asked_again(store: ChunkStore, memory: Any, mon
     assert read_exported(memory)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CLI-3")
 @pytest.mark.parametrize(
     ("error", "code", "message"),
@@ -365,6 +372,7 @@ class TestContinuous:
     def run(self, folder: Path, *options: str) -> tuple[int, str, str]:
         return run_in_process(["run", "docs", "--quiet", "--policy", "io", *options], folder, {})
 
+    @pytest.mark.slow
     def test_after_each_run_the_store_has_the_tables_of_data(self, memory: Any, tmp_path: Path) -> None:
         (tmp_path / "docs").mkdir()
         for text in ("The lamp is lit.", "The horn is sounded in fog."):

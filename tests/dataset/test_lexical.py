@@ -11,23 +11,23 @@ import inorder
 from inorder.index.chunk_terms import IndexTerms
 from inorder.index.lexical.analysis import analyze
 from inorder.library.opening import find_index
-from tests.dataset.corpus import make_corpus, process
-from tests.documents.stage_runs import StageRuns
+from tests.dataset.corpus import make_corpus, make_runs
 from tests.documents.workspace import PROSE
+from tests.pipeline.folders import FolderRuns
 
-pytestmark = pytest.mark.req("DOC-3", "DAT-2")
+pytestmark = [pytest.mark.req("DOC-3", "DAT-2"), pytest.mark.slow]
 CODE = "def sound_horn(times):\n    return 'fog' * times\n"
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> StageRuns:
+def runs(tmp_path: Path) -> FolderRuns:
     runs = make_corpus(tmp_path)
     runs.write("src/horn.py", CODE)
-    runs.index("docs", "src")
+    runs.run("docs", "src")
     return runs
 
 
-def test_documents_and_code_have_their_terms_in_the_order_of_ids(runs: StageRuns) -> None:
+def test_documents_and_code_have_their_terms_in_the_order_of_ids(runs: FolderRuns) -> None:
     rows = list(inorder.open(runs.data).vectors("lexical"))
     ids = [(row.doc_id, row.number) for row in rows]
     assert ids == sorted(ids)
@@ -42,7 +42,7 @@ def test_documents_and_code_have_their_terms_in_the_order_of_ids(runs: StageRuns
     assert list(horn.terms) == sorted(horn.terms)
 
 
-def test_the_weights_of_a_question_order_chunks_as_a_search_does(runs: StageRuns) -> None:
+def test_the_weights_of_a_question_order_chunks_as_a_search_does(runs: FolderRuns) -> None:
     data = inorder.open(runs.data)
     words = PROSE.split()[:6]
     terms = {term for word in words for term in analyze(word, "en")}
@@ -55,28 +55,23 @@ def test_the_weights_of_a_question_order_chunks_as_a_search_does(runs: StageRuns
     assert all(score > after - 1e-6 for score, after in pairwise(scores))
 
 
-def test_weights_are_the_same_after_an_update_and_after_a_first_run(runs: StageRuns, tmp_path: Path) -> None:
+def test_weights_are_the_same_after_an_update_and_after_a_first_run(runs: FolderRuns, tmp_path: Path) -> None:
     runs.write("docs/note.md", "# Tides\n\nThe tide turns at noon.\n")
     (runs.docs / "plain.txt").unlink()
-    process(runs)
-    runs.index("docs", "src")
-    fresh = StageRuns(make_folder(tmp_path / "fresh"))
+    runs.run("docs", "src")
+    fresh = make_runs(tmp_path / "fresh")
     for path in ("docs/note.md", "docs/deep/page.html", "src/horn.py"):
         fresh.write(path, (runs.folder / path).read_text())
-    process(fresh)
-    fresh.index("docs", "src")
+    fresh.run("docs", "src")
     rows = list(inorder.open(runs.data).vectors("lexical"))
     assert rows == list(inorder.open(fresh.data).vectors("lexical"))
     assert {row.doc_id for row in rows} == {"docs/deep/page.html", "docs/note.md", "src/horn.py"}
 
 
-def make_folder(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
 @pytest.mark.parametrize("format_", ["parquet", "jsonl", "files"])
-def test_an_export_has_the_rows_and_is_kept_until_a_file_changes(runs: StageRuns, tmp_path: Path, format_: str) -> None:
+def test_an_export_has_the_rows_and_is_kept_until_a_file_changes(
+    runs: FolderRuns, tmp_path: Path, format_: str
+) -> None:
     data, out = inorder.open(runs.data), tmp_path / "out"
     data.export(out, "vectors", format_)
     rows = list(data.vectors("lexical"))
@@ -84,7 +79,7 @@ def test_an_export_has_the_rows_and_is_kept_until_a_file_changes(runs: StageRuns
     again = data.export(out, "vectors", format_).tables["vectors/lexical"]
     assert (again.written, again.kept) == (0, 4 if format_ == "files" else 1)
     runs.write("src/horn.py", CODE.replace("fog", "bell"))
-    runs.index("docs", "src")
+    runs.run("docs", "src")
     changed = data.export(out, "vectors", format_).tables["vectors/lexical"]
     assert changed.written > 0, "the weights of every chunk depend on all of them"
     assert read_rows(out, format_) == [(row.chunk_id, pytest.approx(row.terms)) for row in data.vectors("lexical")]
@@ -100,7 +95,7 @@ def read_rows(out: Path, format_: str) -> list[tuple[str, dict[str, float]]]:
     return [(row["chunk_id"], dict(zip(row["terms"], row["weights"], strict=True))) for row in rows]
 
 
-def test_shards_of_terms_are_those_of_any_earlier_export(runs: StageRuns, tmp_path: Path) -> None:
+def test_shards_of_terms_are_those_of_any_earlier_export(runs: FolderRuns, tmp_path: Path) -> None:
     data = inorder.open(runs.data)
     small, whole = tmp_path / "small", tmp_path / "whole"
     outcome = data.export(small, "vectors", shard_bytes=1024)
@@ -113,43 +108,42 @@ def test_shards_of_terms_are_those_of_any_earlier_export(runs: StageRuns, tmp_pa
     assert formula == [b"1.2", b"0.75", b"0.5", b"1.5"]
 
 
-def test_a_change_of_one_file_changes_the_shards_of_all(runs: StageRuns, tmp_path: Path) -> None:
+def test_a_change_of_one_file_changes_the_shards_of_all(runs: FolderRuns, tmp_path: Path) -> None:
     data, out = inorder.open(runs.data), tmp_path / "out"
     shards = data.export(out, "vectors", shard_bytes=1024).tables["vectors/lexical"].written
     runs.write("src/horn.py", CODE.replace("fog", "bell"))
-    runs.index("docs", "src")
+    runs.run("docs", "src")
     changed = data.export(out, "vectors", shard_bytes=1024).tables["vectors/lexical"]
     assert (changed.written, changed.kept) == (shards, 0)
     assert read_rows(out, "parquet") == [(row.chunk_id, pytest.approx(row.terms)) for row in data.vectors("lexical")]
 
 
-def test_an_index_that_is_published_meanwhile_is_seen_by_the_next_iteration(runs: StageRuns) -> None:
+def test_an_index_that_is_published_meanwhile_is_seen_by_the_next_iteration(runs: FolderRuns) -> None:
     rows = inorder.open(runs.data).vectors("lexical")
     before = list(rows)
     reading = iter(rows)
     found = [next(reading)]
     runs.write("src/horn.py", CODE.replace("fog", "bell"))
     (runs.docs / "plain.txt").unlink()
-    process(runs)
-    runs.index("docs", "src")  # nobody waits for whoever reads rows
+    runs.run("docs", "src")  # nobody waits for whoever reads rows
     assert found + list(reading) == before
     assert list(rows) != before
 
 
 def test_without_an_index_the_command_that_makes_one_is_named(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, dense="hash:16", commands=("doctags", "chunk", "embed"))
     runs.write("docs/a.md", "# Tide\n\nThe tide turns.\n")
-    process(runs)
+    runs.run()
     data = inorder.open(runs.data)
     with pytest.raises(inorder.OperatorError, match=r"no lexical vectors in .*; run `inorder index SRC` first"):
         data.vectors("lexical")
-    with pytest.raises(inorder.OperatorError, match="no index at"):
+    with pytest.raises(inorder.OperatorError, match="no index in"):
         data.statistics()
     assert list(data.export(tmp_path / "out", "vectors").tables) == ["vectors/dense"]
 
 
 @pytest.mark.req("RUN-16")
-def test_the_totals_of_the_family_are_those_of_its_rows(runs: StageRuns) -> None:
+def test_the_totals_of_the_family_are_those_of_its_rows(runs: FolderRuns) -> None:
     data = inorder.open(runs.data)
     sizes = sorted(len(row.terms) for row in data.vectors("lexical"))
     index = IndexTerms(find_index(str(runs.data)))

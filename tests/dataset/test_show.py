@@ -6,22 +6,23 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.corpus import make_corpus
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 from tests.support.in_process import run_in_process
 
 pytestmark = pytest.mark.req("DAT-2")
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> FolderRuns:
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def show(runs: StageRuns, *arguments: str) -> tuple[int, str, str]:
+def show(runs: FolderRuns, *arguments: str) -> tuple[int, str, str]:
     return run_in_process(["show", *arguments, "--data", "data"], runs.folder, {})
 
 
-def test_every_form_of_a_document_is_printed(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_every_form_of_a_document_is_printed(runs: FolderRuns) -> None:
     code, out, _ = show(runs, "page.html")
     assert code == 0
     assert out.startswith("# Rota\n")
@@ -35,7 +36,7 @@ def test_every_form_of_a_document_is_printed(runs: StageRuns) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "doctags", "chunks", "json"])
-def test_json_is_one_object_with_the_form_in_it(runs: StageRuns, form: str) -> None:
+def test_json_is_one_object_with_the_form_in_it(runs: FolderRuns, form: str) -> None:
     found = json.loads(show(runs, "docs/plain.txt", "--as", form, "--json")[1])
     assert {name: found[name] for name in ("doc_id", "name", "mimetype", "pages", "as")} == {
         "doc_id": "docs/plain.txt",
@@ -48,7 +49,7 @@ def test_json_is_one_object_with_the_form_in_it(runs: StageRuns, form: str) -> N
     assert isinstance(found["content"], kinds.get(form, str))
 
 
-def test_a_document_is_found_by_the_path_of_its_source_from_the_current_folder(runs: StageRuns) -> None:
+def test_a_document_is_found_by_the_path_of_its_source_from_the_current_folder(runs: FolderRuns) -> None:
     assert show(runs, "./docs/plain.txt", "--as", "text")[0] == 0
 
 
@@ -60,17 +61,18 @@ def test_a_document_is_found_by_the_path_of_its_source_from_the_current_folder(r
         (["note.md", "--as", "pdf"], "--as must be one of markdown, text, doctags, chunks, json; got 'pdf'"),
     ],
 )
-def test_a_mistake_is_one_line_with_exit_code_2(runs: StageRuns, arguments: list[str], message: str) -> None:
+def test_a_mistake_is_one_line_with_exit_code_2(runs: FolderRuns, arguments: list[str], message: str) -> None:
     code, out, err = show(runs, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
+@pytest.mark.slow
 def test_without_data_or_chunks_the_command_to_run_is_named(tmp_path: Path) -> None:
     code, _, err = run_in_process(["show", "a"], tmp_path, {})
     assert (code, "no DATA directory at .inorder; run `inorder run SRC --data DIR` first" in err) == (2, True)
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, commands=("doctags",))
     runs.write("docs/a.txt", "text")
-    runs.doctags()
+    runs.run()
     code, _, err = show(runs, "a.txt", "--as", "chunks")
     assert (code, "`inorder chunk --data data` has not run" in err) == (2, True)

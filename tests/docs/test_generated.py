@@ -5,6 +5,7 @@ import pytest
 from tools.docs import GENERATED, ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATED)
 def test_a_generated_file_is_up_to_date(name: str) -> None:
     path = ROOT / name
@@ -12,6 +13,7 @@ def test_a_generated_file_is_up_to_date(name: str) -> None:
         pytest.fail(f"{name} is stale; run `make docs`", pytrace=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GENERATED if name.endswith(".md")])
 def test_the_terminal_and_the_environment_leave_no_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = GENERATED[name]()

@@ -117,7 +117,7 @@ def options_of_inorder() -> set[str]:
 
 @cache
 def options_of_the_simulator() -> set[str]:
-    sources = (ROOT / "src/inorder/sim").rglob("*.py")
+    sources = [path for folder in ("src/inorder/sim", "bench/cluster") for path in (ROOT / folder).rglob("*.py")]
     texts = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     fields = re.findall(r"^    (\w+): (?:int|float|str|bool)", texts, re.MULTILINE)
     return set(re.findall(r"\"(--[a-z-]+)\"", texts)) | {f"--{name.replace('_', '-')}" for name in fields}

@@ -60,6 +60,7 @@ def test_an_ordinary_document_of_each_kind_is_agreed_on_by_the_defining_library(
     assert_docling_agrees(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SEEDS)
 @settings(max_examples=150)
 @given(data=st.binary(max_size=300))
@@ -67,6 +68,7 @@ def test_any_bytes(kind: str, data: bytes) -> None:
     check(kind, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["html", "markdown"])
 @settings(max_examples=300)
 @given(
@@ -78,6 +80,7 @@ def test_any_mixture_of_signs(kind: str, pieces: list[str]) -> None:
     check(kind, "".join(pieces).encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SEEDS)
 def test_any_damage_to_an_ordinary_document(kind: str) -> None:
     chance = random.Random(11)

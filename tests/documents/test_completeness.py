@@ -107,6 +107,7 @@ def test_every_word_of_a_page_is_there_once_and_in_order(chosen: list[Tree]) -> 
     assert_complete(words(html.read(page.encode(), "page")), writer.given)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(trees(sorted(HTML | FIGURE)))
 def test_every_word_of_a_page_with_figures_is_there_once(chosen: list[Tree]) -> None:
@@ -125,6 +126,7 @@ def test_every_word_of_a_markdown_text_is_there_once_and_in_order(chosen: list[T
     assert_complete(words(markdown.read(written.encode(), "notes")), writer.given)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["p", "h", "t"]), max_size=12))
 def test_every_word_of_a_word_file_is_there_once_and_in_order(kinds: list[str]) -> None:
     writer = Writer()
@@ -142,6 +144,7 @@ def test_every_word_of_a_word_file_is_there_once_and_in_order(kinds: list[str]) 
     assert_complete(words(docx.read(make_docx(body), "letter")), writer.given)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["\n", "\n\n", " ", "\f", "\r\n\r\n", "\t"]), max_size=30))
 def test_every_word_of_a_plain_text_is_there_once_and_in_order(gaps: list[str]) -> None:
     writer = Writer()

@@ -1,16 +1,13 @@
 """The same content under two names is read once, and is one document with two paths."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import inorder
-from inorder.documents import copies
-from inorder.documents.copies import SizeFilter, list_copies
-from inorder.documents.layout import list_documents
-from inorder.stage import file_stat
+from inorder.pipeline.outcome import FileCounts
+from inorder.stage.files import file_stat
 from tests.documents.archives.archive_files import make_archive, make_zip
 from tests.documents.archives.test_attachments import make_mail
 from tests.documents.stage_runs import StageRuns
@@ -27,27 +24,18 @@ def runs(tmp_path: Path) -> StageRuns:
     return StageRuns(tmp_path)
 
 
-def list_ids(runs: StageRuns) -> list[str]:
-    return sorted(each.doc_id for each in list_documents(runs.data))
-
-
-def list_reasons(runs: StageRuns) -> dict[str, str]:
-    return {name: row["reason"] for name, row in runs.rows("doctags").items() if row["status"] == "skip"}
-
-
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
-def test_a_copy_is_skipped_and_names_the_document(runs: StageRuns, text: str) -> None:
+def test_a_copy_is_not_read_and_names_the_document(runs: StageRuns, text: str) -> None:
     for name in ("a.md", "b.md", "sub/c.md"):
         runs.write(f"docs/{name}", text)
     runs.write("docs/other.md", text.replace("lamp", "wick"))
     runs.write("docs/plain.txt", text)
-    assert runs.doctags().succeeded == 3
-    reasons = dict.fromkeys(["docs/b.md", "docs/sub/c.md"], "the same content as docs/a.md")
-    assert list_reasons(runs) == reasons
-    assert list_ids(runs) == ["docs/a.md", "docs/other.md", "docs/plain.txt"]
-    assert list_copies(runs.data) == [("docs/b.md", "docs/a.md"), ("docs/sub/c.md", "docs/a.md")]
+    assert runs.doctags().counts == FileCounts(new=3, copies=2)
+    assert runs.documents() == ["docs/a.md", "docs/other.md", "docs/plain.txt"]
+    assert runs.copies() == [("docs/b.md", "docs/a.md"), ("docs/sub/c.md", "docs/a.md")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
 def test_the_next_copy_takes_the_place_of_a_document_that_is_gone(runs: StageRuns, text: str) -> None:
     for name in ("b.md", "c.md"):
@@ -55,14 +43,14 @@ def test_the_next_copy_takes_the_place_of_a_document_that_is_gone(runs: StageRun
     runs.doctags()
     runs.write("docs/a.md", text)
     runs.doctags()
-    assert list_ids(runs) == ["docs/a.md"], "it comes first now"
+    assert runs.documents() == ["docs/a.md"], "it comes first now"
     runs.write("docs/a.md", "# Something else\n")
     runs.doctags()
-    assert list_ids(runs) == ["docs/a.md", "docs/b.md"]
+    assert runs.documents() == ["docs/a.md", "docs/b.md"]
     (runs.docs / "b.md").unlink()
     runs.doctags()
-    assert list_ids(runs) == ["docs/a.md", "docs/c.md"]
-    assert list_copies(runs.data) == []
+    assert runs.documents() == ["docs/a.md", "docs/c.md"]
+    assert runs.copies() == []
 
 
 def test_members_and_attachments_are_copies_too(runs: StageRuns) -> None:
@@ -72,53 +60,14 @@ def test_members_and_attachments_are_copies_too(runs: StageRuns) -> None:
     (runs.docs / "c.eml").write_bytes(make_mail(files).as_bytes())
     runs.write("docs/d.md", LONG)
     runs.doctags()
-    assert list_ids(runs) == ["docs/a.zip/long.md", "docs/a.zip/note.md", "docs/c.eml"]
-    assert dict(list_copies(runs.data)) == {
+    assert runs.documents() == ["docs/a.zip/long.md", "docs/a.zip/note.md", "docs/c.eml"]
+    assert dict(runs.copies()) == {
         "docs/b.tar.gz/long.md": "docs/a.zip/long.md",
         "docs/b.tar.gz/note.md": "docs/a.zip/note.md",
         "docs/c.eml/long.md": "docs/a.zip/long.md",
         "docs/c.eml/note.md": "docs/a.zip/note.md",
         "docs/d.md": "docs/a.zip/long.md",
     }
-
-
-def test_only_content_with_the_size_of_another_is_hashed(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashed: list[str] = []
-    hash_file: Callable[[str], str] = copies.hash_file
-
-    def note(path: str) -> str:
-        hashed.append(Path(path).name)
-        return hash_file(path)
-
-    monkeypatch.setattr(copies, "hash_file", note)
-    for number in range(5):
-        runs.write(f"docs/{number}.md", LONG + "x" * number)
-    runs.write("docs/same.md", LONG)
-    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
-    runs.doctags()
-    assert hashed == ["0.md", "same.md"]
-    runs.write("docs/more.md", "# More\n")
-    runs.doctags()
-    assert hashed == ["0.md", "same.md"], "the others are known"
-
-
-def test_a_rerun_with_nothing_changed_looks_at_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.documents.doctags import stage as doctags
-
-    runs = StageRuns(tmp_path)
-    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
-    for name in ("a.md", "b.md", "code.py"):
-        runs.write(f"docs/{name}", TEXT)
-    runs.doctags()
-    runs.doctags()
-
-    def refuse(path: str, count: int) -> bytes:
-        raise AssertionError(f"{path} was read")
-
-    monkeypatch.setattr(doctags, "read_head", refuse)
-    assert runs.doctags().skipped == 3
-    assert list_reasons(runs)["docs/b.md"] == "the same content as docs/a.md"
-    assert list_copies(runs.data) == [("docs/b.md", "docs/a.md")]
 
 
 def test_copies_below_other_sources_stay_known(tmp_path: Path) -> None:
@@ -129,9 +78,10 @@ def test_copies_below_other_sources_stay_known(tmp_path: Path) -> None:
         runs.write(name, TEXT.replace("lamp", "wick"))
     runs.doctags("docs")
     runs.doctags("more")
-    assert list_copies(runs.data) == [("docs/b.md", "docs/a.md"), ("more/d.md", "more/c.md")]
+    assert runs.copies() == [("docs/b.md", "docs/a.md"), ("more/d.md", "more/c.md")]
 
 
+@pytest.mark.slow
 def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     for name in ("a.md", "sub/b.md"):
@@ -155,15 +105,7 @@ def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
         assert answer.warnings == [], "it is there: in the archive"
 
 
-def test_sizes_that_occur_once_are_told_from_those_that_occur_twice() -> None:
-    sizes = SizeFilter()
-    for size in [*range(1, 100_000), 7, 50_000]:
-        sizes.add(size)
-    assert sizes.has_two(7)
-    assert sizes.has_two(50_000)
-    assert sum(sizes.has_two(size) for size in range(1, 100_000)) < 2_000
-
-
+@pytest.mark.slow
 def test_show_and_inspect_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from inorder.cli.commands.data.inspect import inspect
     from inorder.cli.commands.data.show import show
@@ -180,6 +122,7 @@ def test_show_and_inspect_agree(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert groups == [{"documents": ["docs/a.md", "docs/b.md"], "similarity": 1.0}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
 def test_a_run_that_checks_little_finds_new_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Of a corpus without copies, only the files that changed are planned again."""
@@ -190,7 +133,7 @@ def test_a_run_that_checks_little_finds_new_copies(tmp_path: Path, monkeypatch: 
     runs.doctags()
     runs.write("docs/3.md", text.replace("lamp", "lamp 5"))
     runs.doctags()
-    assert list_reasons(runs)["docs/5.md"] == "the same content as docs/3.md"
+    assert runs.copies() == [("docs/5.md", "docs/3.md")]
     runs.write("docs/3.md", text.replace("lamp", "lamp 9"))
     runs.doctags()
     assert runs.done("doctags") == {"docs/3.md", "docs/5.md"}
@@ -198,4 +141,4 @@ def test_a_run_that_checks_little_finds_new_copies(tmp_path: Path, monkeypatch: 
     runs.write("docs/7.md", text.replace("lamp", "lamp 2"))
     runs.doctags()
     assert runs.done("doctags") == {"docs/2.md", "docs/7.md"}, "they have changed places"
-    assert list_copies(runs.data) == []
+    assert runs.copies() == []

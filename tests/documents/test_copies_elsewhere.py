@@ -5,16 +5,13 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.documents.copies import list_copies
-from inorder.documents.layout import list_documents
-from inorder.documents.other_sources import OtherSources
-from inorder.stage import file_stat
-from inorder.stage.sources import Roots
+from inorder.pipeline.outcome import FileCounts
+from inorder.stage.files import file_stat
 from tests.documents.archives.archive_files import make_zip
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 
-pytestmark = pytest.mark.req("DOC-4")
+pytestmark = [pytest.mark.req("DOC-4"), pytest.mark.slow]
 
 TEXT = f"# The lamp\n\n{PROSE}\n"
 LONG = f"# The lamp\n\n{PROSE * 200}\n"
@@ -29,10 +26,6 @@ def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
     return StageRuns(tmp_path)
-
-
-def list_ids(runs: StageRuns) -> list[str]:
-    return sorted(each.doc_id for each in list_documents(runs.data))
 
 
 def read_copy(runs: StageRuns) -> None:
@@ -50,12 +43,12 @@ def test_a_copy_that_a_later_run_of_another_source_finds_is_not_read(runs: Stage
     runs.write("more/c.md", text)
     runs.write("more/d.md", text)
     runs.write("more/other.md", "# Another one\n")
-    assert runs.doctags("more").succeeded == 1
-    assert list_ids(runs) == ["docs/a.md", "more/other.md"]
-    assert list_copies(runs.data) == [("more/c.md", "docs/a.md"), ("more/d.md", "docs/a.md")]
-    assert runs.doctags("docs").succeeded == 0
-    assert runs.doctags("more").succeeded == 0
-    assert len(list_copies(runs.data)) == 2
+    assert runs.doctags("more").counts == FileCounts(new=1, copies=2)
+    assert runs.documents() == ["docs/a.md", "more/other.md"]
+    assert runs.copies() == [("more/c.md", "docs/a.md"), ("more/d.md", "docs/a.md")]
+    assert runs.doctags("docs").steps == {}
+    assert runs.doctags("more").steps == {}
+    assert len(runs.copies()) == 2
 
 
 def test_a_few_new_files_are_compared_with_other_sources_too(runs: StageRuns) -> None:
@@ -65,8 +58,8 @@ def test_a_few_new_files_are_compared_with_other_sources_too(runs: StageRuns) ->
         runs.write(f"more/{number}.md", f"# Note {number}\n\n{PROSE}\n")
     runs.doctags("more")
     runs.write("more/9.md", TEXT)
-    assert runs.doctags("more").succeeded == 0
-    assert list_copies(runs.data) == [("more/9.md", "docs/a.md")]
+    assert runs.doctags("more").counts == FileCounts(unchanged=8, copies=1)
+    assert runs.copies() == [("more/9.md", "docs/a.md")]
 
 
 @pytest.mark.parametrize("is_changed", [True, False], ids=["changed", "removed"])
@@ -80,34 +73,28 @@ def test_when_the_document_is_gone_its_copy_elsewhere_takes_its_place(
     runs.write("more/c.md", TEXT)
     for sources in order:
         runs.doctags(*sources.split())
-    assert list_copies(runs.data) == [("more/c.md", "docs/a.md")]
+    assert runs.copies() == [("more/c.md", "docs/a.md")]
     if is_changed:
         runs.write("docs/a.md", "# Something else\n")
     else:
         (runs.docs / "a.md").unlink()
     runs.doctags("docs")
-    assert "more/c.md" in list_ids(runs)
-    assert list_copies(runs.data) == []
+    assert "more/c.md" in runs.documents()
+    assert runs.copies() == []
     runs.doctags("docs")
     runs.doctags("more")
-    assert "more/c.md" in list_ids(runs)
-
-
-def test_a_run_of_a_third_source_that_removes_the_document_keeps_its_content(runs: StageRuns) -> None:
-    read_copy(runs)
-    (runs.docs / "a.md").unlink()
-    runs.write("third/x.md", "# The third\n")
-    runs.doctags("third")
-    assert list_ids(runs) == ["more/c.md", "third/x.md"]
+    assert "more/c.md" in runs.documents()
 
 
 def test_a_copy_that_is_gone_is_forgotten(runs: StageRuns) -> None:
     read_copy(runs)
     (runs.folder / "more/c.md").unlink()
-    runs.write("docs/b.md", "# Something\n")
     runs.doctags("docs")
-    assert list_copies(runs.data) == []
-    assert list_ids(runs) == ["docs/a.md", "docs/b.md"]
+    assert runs.copies() == [("more/c.md", "docs/a.md")], "only a run of its source removes it"
+    runs.write("more/d.md", "# Something\n")
+    runs.doctags("more")
+    assert runs.copies() == []
+    assert runs.documents() == ["docs/a.md", "more/d.md"]
 
 
 def test_a_member_of_an_archive_elsewhere_takes_the_place_too(runs: StageRuns) -> None:
@@ -116,12 +103,12 @@ def test_a_member_of_an_archive_elsewhere_takes_the_place_too(runs: StageRuns) -
     (runs.folder / "more/box.zip").write_bytes(make_zip({"in/a.md": TEXT.encode(), "own.md": b"# Its own\n"}))
     runs.doctags("docs")
     runs.doctags("more")
-    assert list_copies(runs.data) == [("more/box.zip/in/a.md", "docs/a.md")]
-    assert list_ids(runs) == ["docs/a.md", "more/box.zip/own.md"]
+    assert runs.copies() == [("more/box.zip/in/a.md", "docs/a.md")]
+    assert runs.documents() == ["docs/a.md", "more/box.zip/own.md"]
     (runs.docs / "a.md").unlink()
     runs.write("docs/b.md", "# Something\n")
     runs.doctags("docs")
-    assert list_ids(runs) == ["docs/b.md", "more/box.zip/in/a.md", "more/box.zip/own.md"]
+    assert runs.documents() == ["docs/b.md", "more/box.zip/in/a.md", "more/box.zip/own.md"]
 
 
 OWN = b"# Its own\n\nNothing else has it.\n"
@@ -136,7 +123,7 @@ def boxed(runs: StageRuns) -> StageRuns:
     (runs.folder / "more/box.zip").write_bytes(make_zip({"in/a.md": TEXT.encode(), "own.md": OWN}))
     runs.doctags("docs")
     runs.doctags("more")
-    assert list_copies(runs.data) == [
+    assert runs.copies() == [
         ("more/box.zip/in/a.md", "docs/a.md"),
         ("more/z.md", "more/box.zip/own.md"),
     ]
@@ -147,41 +134,16 @@ def boxed(runs: StageRuns) -> StageRuns:
 def test_copies_of_a_document_that_becomes_a_copy_are_those_of_its_document(boxed: StageRuns) -> None:
     boxed.write("docs/own.md", OWN.decode())
     boxed.doctags("docs")
-    assert list_ids(boxed) == ["docs/k.md", "docs/own.md", "more/box.zip/in/a.md"]
-    assert list_copies(boxed.data) == [("more/box.zip/own.md", "docs/own.md"), ("more/z.md", "docs/own.md")]
+    assert boxed.documents() == ["docs/k.md", "docs/own.md", "more/box.zip/in/a.md"]
+    assert boxed.copies() == [("more/box.zip/own.md", "docs/own.md"), ("more/z.md", "docs/own.md")]
 
 
 def test_the_content_of_a_member_that_changes_remains_in_its_copy(boxed: StageRuns) -> None:
     changed = make_zip({"in/a.md": TEXT.encode(), "own.md": b"# Another text\n"})
     (boxed.folder / "more/box.zip").write_bytes(changed)
-    boxed.doctags("docs")
-    assert list_ids(boxed) == ["docs/k.md", "more/box.zip/in/a.md", "more/box.zip/own.md", "more/z.md"]
-    assert list_copies(boxed.data) == []
-
-
-def test_after_an_interruption_the_new_document_is_not_taken_for_a_copy_of_itself(runs: StageRuns) -> None:
-    """It was committed, and the list of copies was not written yet."""
-    read_copy(runs)
-    listed = runs.data / "store/copies.sqlite"
-    before = listed.read_bytes()
-    (runs.docs / "a.md").unlink()
-    runs.write("docs/b.md", "# Something\n")
-    runs.doctags("docs")
-    listed.write_bytes(before)
-    for name in ("docs/b.md", "docs/d.md"):  # copies, so that all files are planned
-        runs.write(name, "# Something else\n")
-    runs.doctags("docs")
-    assert list_ids(runs) == ["docs/b.md", "more/c.md"]
-    assert list_copies(runs.data) == [("docs/d.md", "docs/b.md")]
-
-
-def test_content_that_other_settings_read_is_read_again(runs: StageRuns) -> None:
-    page = f"<html><body><nav>Menu</nav><article><p>{PROSE}</p></article></body></html>"
-    runs.write("docs/a.html", page)
-    runs.doctags("docs", html="full")
-    runs.write("more/c.html", page)
-    runs.doctags("more", html="article")
-    assert list_ids(runs) == ["docs/a.html", "more/c.html"]
+    boxed.doctags("docs", "more")
+    assert boxed.documents() == ["docs/k.md", "more/box.zip/in/a.md", "more/box.zip/own.md", "more/z.md"]
+    assert boxed.copies() == []
 
 
 def test_searches_name_every_path(runs: StageRuns) -> None:
@@ -197,22 +159,10 @@ def test_searches_name_every_path(runs: StageRuns) -> None:
         assert (hit.item_id, hit.copies) == ("docs/a.md", ["more/c.md"])
 
 
-@pytest.mark.parametrize(
-    ("names", "roots", "expected"),
-    [
-        (["docs/a.md", "docs/b.md"], ["docs"], False),
-        (["docs/a.md", "docs-old/b.md"], ["docs"], True),
-        (["docs/a.md", "docs2/b.md"], ["docs"], True),
-        (["a/a.md", "docs/a.md"], ["docs"], True),
-        (["a/a.md", "docs/a.md", "z/b.md"], ["docs", "a", "z"], False),
-        ([], ["docs"], False),
-    ],
-)
-def test_documents_of_other_sources_are_noticed(
-    runs: StageRuns, names: list[str], roots: list[str], *, expected: bool
-) -> None:
-    for name in names:
-        runs.write(name, f"# Of {name}\n")
-    runs.doctags(*sorted({name.partition("/")[0] for name in names}) or ["docs"])
-    others = OtherSources(str(runs.data), "doctags", Roots([runs.folder / root for root in roots]))
-    assert others.has_documents() == expected
+def test_a_run_of_a_third_source_leaves_documents_and_copies_alone(runs: StageRuns) -> None:
+    read_copy(runs)
+    (runs.docs / "a.md").unlink()
+    runs.write("third/x.md", "# The third\n")
+    runs.doctags("third")
+    assert runs.documents() == ["docs/a.md", "third/x.md"]
+    assert runs.copies() == [("more/c.md", "docs/a.md")]

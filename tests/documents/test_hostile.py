@@ -2,16 +2,19 @@
 
 import os
 import zipfile
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from inorder.pipeline.outcome import FileCounts
 from inorder.stage.sources import quote_id
 from tests.documents.workspace import PROSE, Workspace
 
 pytestmark = pytest.mark.process
 
+Outcome = Literal["read", "not read", "failed"]
 GOOD = {"a-good.md": "# A\n\n" + PROSE * 9, "m/good.txt": PROSE * 9, "z-good.html": f"<p>{PROSE * 9}</p>"}
 
 
@@ -70,62 +73,64 @@ def entities(path: Path) -> None:
         package.writestr("word/document.xml", ENTITIES)
 
 
-CASES: list[tuple[str, Any, str, str]] = [
-    ("pipe.txt", fifo, "failure", "not a regular file"),
-    ("loop.txt", loop, "failure", "cannot be read"),
-    ("link.txt", out_of_the_root, "failure", "outside of the source folder"),
-    ("dangling.txt", dangling, "failure", "cannot be read"),
-    ("cut.pdf", content(b"%PDF-1.7\n1 0 obj"), "failure", "the PDF is damaged or truncated"),
-    ("not.pdf", content(b"MZ" * 500), "failure", "not a PDF"),
-    ("bomb.docx", bomb, "failure", "unpacks to 629,145,612 bytes"),
-    ("entities.docx", entities, "failure", "document type declaration"),
-    ("not.docx", content(b"PK\3\4" + b"\0" * 100), "failure", "not a DOCX file"),
-    ("nul.txt", content(b"\0" * 5000), "failure", "it contains NUL bytes"),
-    ("picture.png", content(b"\x89PNG\r\n\x1a\n" + b"\0" * 100), "skip", "an image: --ocr reads its text"),
-    ("empty.md", content(b""), "skip", "the file is empty"),
-    ("source.py", content(b"print(1)\n"), "skip", "not a document"),
-    ("deep.html", content(b"<div>" * 100_000 + b"deep" + b"</div>" * 100_000), "success", ""),
-    ("line.txt", content(b"word " * 2_000_000), "success", ""),
-    ("new\nline.md", content(b"# new line"), "success", ""),
-    ("emoji \U0001f6a2.md", content(b"# ship"), "success", ""),
-    ("\u202egnp.txt", content(b"right to left mark"), "success", ""),
-    (os.fsdecode(b"bytes-\xff\xfe.md"), content(b"# odd bytes"), "success", ""),
-    ("percent%41.md", content(b"# percent"), "success", ""),
+CASES: list[tuple[str, Any, Outcome, str]] = [
+    ("pipe.txt", fifo, "failed", "not a regular file"),
+    ("loop.txt", loop, "failed", "cannot be read"),
+    ("link.txt", out_of_the_root, "failed", "outside of the source folder"),
+    ("dangling.txt", dangling, "failed", "cannot be read"),
+    ("cut.pdf", content(b"%PDF-1.7\n1 0 obj"), "failed", "the PDF is damaged or truncated"),
+    ("not.pdf", content(b"MZ" * 500), "failed", "not a PDF"),
+    ("bomb.docx", bomb, "failed", "unpacks to 629,145,612 bytes"),
+    ("entities.docx", entities, "failed", "document type declaration"),
+    ("not.docx", content(b"PK\3\4" + b"\0" * 100), "failed", "not a DOCX file"),
+    ("nul.txt", content(b"\0" * 5000), "failed", "it contains NUL bytes"),
+    ("picture.png", content(b"\x89PNG\r\n\x1a\n" + b"\0" * 100), "not read", "an image: --ocr reads its text"),
+    ("empty.md", content(b""), "not read", "the file is empty"),
+    ("source.py", content(b"print(1)\n"), "read", ""),
+    ("source.dat", content(b"\0\1\2" * 99), "not read", "not a text file"),
+    ("deep.html", content(b"<div>" * 100_000 + b"deep" + b"</div>" * 100_000), "read", ""),
+    ("line.txt", content(b"word " * 2_000_000), "read", ""),
+    ("new\nline.md", content(b"# new line"), "read", ""),
+    ("emoji \U0001f6a2.md", content(b"# ship"), "read", ""),
+    ("\u202egnp.txt", content(b"right to left mark"), "read", ""),
+    (os.fsdecode(b"bytes-\xff\xfe.md"), content(b"# odd bytes"), "read", ""),
+    ("percent%41.md", content(b"# percent"), "read", ""),
 ]
 """The name of a file, how it is made, what becomes of it, and a part of the reason."""
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """All of them among good documents, run once; their rows by the path of the file."""
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """All of them among good documents, run once."""
     workspace = Workspace(tmp_path_factory.mktemp("hostile"))
     for name, text in GOOD.items():
         workspace.write(name, text)
     for name, make, _, _ in CASES:
         make(workspace.docs / name)
-    workspace.run(expected=3, policy="cpu")
-    found = {row["doc_id"]: row for row in workspace.rows("doctags")}
-    chunked = {row["doc_id"]: row for row in workspace.rows("chunk")}
-    assert set(chunked) == {doc_id for doc_id, row in found.items() if row["status"] == "success"}
-    assert len(found) == len(GOOD) + len(CASES)
-    return found
+    outcome = workspace.run(expected=3, policy="cpu")
+    expected = Counter(case[2] for case in CASES)
+    counts = FileCounts(new=len(GOOD) + expected["read"], failed=expected["failed"], not_read=expected["not read"])
+    assert FileCounts(**outcome["counts"]) == counts
+    return workspace
 
 
 @pytest.mark.req("DOC-1")
-def test_everything_else_is_done(rows: dict[str, dict[str, Any]]) -> None:
-    assert {rows[f"docs/{name}"]["status"] for name in GOOD} == {"success"}
+def test_everything_else_is_done(hostile: Workspace) -> None:
+    assert {f"docs/{name}" for name in GOOD} <= hostile.done("chunk")
 
 
 @pytest.mark.req("DOC-1")
 @pytest.mark.parametrize(
-    ("name", "status", "reason"),
-    [(name, status, reason) for name, _, status, reason in CASES],
+    ("name", "outcome", "reason"),
+    [(name, outcome, reason) for name, _, outcome, reason in CASES],
     ids=[ascii(name) for name, _, _, _ in CASES],
 )
-def test_a_hostile_file_costs_only_itself(rows: dict[str, dict[str, Any]], name: str, status: str, reason: str) -> None:
-    odd = rows[quote_id(f"docs/{name}")]
-    assert odd["status"] == status
-    said = odd["reason"] or (odd["error"] or {}).get("message", "")
+def test_a_hostile_file_costs_only_itself(hostile: Workspace, name: str, outcome: Outcome, reason: str) -> None:
+    item_id = quote_id(f"docs/{name}")
+    odd = hostile.files()[item_id]
+    found = "failed" if odd.is_failed else "not read" if odd.reason else "read"
+    assert found == outcome
+    said = hostile.reasons().get(item_id, "")
     assert reason in said
     assert "\n" not in said
 
@@ -134,20 +139,20 @@ def test_a_hostile_file_costs_only_itself(rows: dict[str, dict[str, Any]], name:
 def test_a_file_that_must_not_be_read_fails_with_the_reason(workspace: Workspace) -> None:
     unreadable(workspace.docs / "secret.md")
     workspace.run(expected=3)
-    [row] = [row for row in workspace.rows("doctags") if row["status"] == "failure"]
-    assert "Permission denied" in row["error"]["message"]
+    [reason] = workspace.reasons().values()
+    assert "Permission denied" in reason
 
 
 def test_a_folder_that_is_a_loop_of_links_is_not_walked(workspace: Workspace) -> None:
     (workspace.docs / "m" / "again").symlink_to(workspace.docs)
     workspace.run(expected=3)
-    assert len(workspace.rows("doctags")) == len(GOOD) + 1
+    assert len(workspace.files()) == len(GOOD) + 1
 
 
 def test_what_an_ignore_file_names_is_left_out_and_goes_when_it_is_named_later(workspace: Workspace) -> None:
     workspace.run()
     (workspace.docs / ".inorderignore").write_text("m/\n*.html\n!z-good.html\n")
     (workspace.docs / "m" / ".hidden.txt").write_text("hidden")
-    workspace.run()
-    assert workspace.done("doctags") == {"docs/m/good.txt": "gone"}
-    assert workspace.done("chunk") == {"docs/m/good.txt": "gone"}
+    outcome = workspace.run()
+    assert FileCounts(**outcome["counts"]) == FileCounts(unchanged=2, removed=1)
+    assert set(workspace.files()) == {"docs/a-good.md", "docs/z-good.html"}

@@ -1,4 +1,4 @@
-"""What the outputs of the document stages depend on: whatever changes them makes them again."""
+"""What the results of steps depend on: whatever changes them makes them again."""
 
 import json
 from collections.abc import Callable
@@ -7,18 +7,12 @@ from typing import Any
 
 import pytest
 
-import inorder
 from inorder.code import grammars
-from inorder.documents.chunk.stage import ChunkSettings
-from inorder.documents.chunk.stage import make as make_chunk
-from inorder.documents.embed.corpus import CORPUS, decode_state
-from inorder.documents.embed.stage import EmbedSettings
-from inorder.documents.embed.stage import make as make_embed
-from inorder.index import stage as index_stage
-from inorder.index.connection import open_index
-from inorder.stage.store.database import open_store
-from tests.dataset.chunk_store import StageStore
-from tests.index.documents import add_document, remove_chunks
+from inorder.documents.chunk.settings import ChunkSettings
+from inorder.pipeline.outcome import FileCounts
+from inorder.pipeline.sources.classify import DOCUMENT, FileKind
+from inorder.pipeline.steps import PipelineSettings, StepTable
+from tests.documents.stage_runs import StageRuns
 
 TOKENIZER = {
     "version": "1.0",
@@ -33,65 +27,43 @@ TOKENIZER = {
 }
 
 
-def items_of(stage: inorder.Stage, data: Path) -> list[inorder.WorkItem]:
-    return [item for item in stage.plan([], data).items if isinstance(item, inorder.WorkItem)]
-
-
-def run(stage: inorder.Stage, data: Path, *sources: Path) -> inorder.StageOutcome:
-    """Run a stage in this process."""
-    options = inorder.StageOptions(data=data, policy="io", workers=1, progress="none", telemetry=False, fsync="off")
-    finish = stage.finish
-    outcome = inorder.run_stage(
-        stage.plan([*sources], data),
-        stage.worker,
-        options,
-        stage.hooks,
-        sinks=[] if stage.sinks is None else stage.sinks(data),
-        finish=None if finish is None else lambda: finish(data),
-    )
-    assert outcome.failed == 0
-    return outcome
+def hash_settings(step: str, settings: PipelineSettings) -> str:
+    """The hash of the settings of a step for a document."""
+    steps = StepTable(settings).list_steps(FileKind(DOCUMENT, "markdown"))
+    return next(each.settings for each in steps if each.name == step)
 
 
 # ---- chunks
 
 
-def chunk_configuration(data: Path, **settings: Any) -> str:
-    StageStore(data, "doctags", folder="documents").put_content("a", b"")
-    [item] = items_of(make_chunk(ChunkSettings(**settings)), data)
-    return item.cfg_hash
+def hash_chunk_settings(**settings: Any) -> str:
+    return hash_settings("chunk", PipelineSettings(chunk=ChunkSettings(**settings)))
 
 
 @pytest.mark.req("RUN-4")
 @pytest.mark.parametrize("change", [{"tokens_min": 7}, {"tokens_max": 500, "tokens_min": 256}, {"tokens_max": 600}])
-def test_every_setting_of_chunks_is_part_of_their_configuration(tmp_path: Path, change: dict[str, Any]) -> None:
-    assert chunk_configuration(tmp_path, **change) != chunk_configuration(tmp_path)
+def test_chunks_depend_on_every_setting_of_the_step(change: dict[str, Any]) -> None:
+    assert hash_chunk_settings(**change) != hash_chunk_settings()
 
 
-def test_a_default_that_is_written_out_is_the_same_configuration(tmp_path: Path) -> None:
-    assert chunk_configuration(tmp_path, tokens_min=256, tokens_max=512) == chunk_configuration(tmp_path)
+def test_a_default_that_is_written_out_is_the_same_setting() -> None:
+    assert hash_chunk_settings(tokens_min=256, tokens_max=512) == hash_chunk_settings()
 
 
 @pytest.mark.req("RUN-4")
-def test_the_bytes_of_a_tokenizer_file_are_part_of_the_configuration_and_its_path_is_not(tmp_path: Path) -> None:
+def test_chunks_depend_on_the_bytes_of_a_tokenizer_file_and_not_on_its_path(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     one, moved = tmp_path / "one.json", tmp_path / "moved.json"
     one.write_text(json.dumps(TOKENIZER))
     moved.write_text(json.dumps(TOKENIZER))
-    before = chunk_configuration(tmp_path, tokenizer=f"hf:{one}")
-    assert chunk_configuration(tmp_path, tokenizer=f"hf:{moved}") == before
+    before = hash_chunk_settings(tokenizer=f"hf:{one}")
+    assert hash_chunk_settings(tokenizer=f"hf:{moved}") == before
     one.write_text(json.dumps(TOKENIZER, indent=1))
-    assert chunk_configuration(tmp_path, tokenizer=f"hf:{one}") != before
-    assert chunk_configuration(tmp_path) != before
+    assert hash_chunk_settings(tokenizer=f"hf:{one}") != before
+    assert hash_chunk_settings() != before
 
 
 # ---- vectors
-
-
-def vector_configurations(data: Path, dense: str) -> dict[str, str]:
-    add_document(data, "a", "the lamp")
-    items = items_of(make_embed(EmbedSettings(dense=dense)), data)
-    return {item.meta["family"]: item.cfg_hash for item in items if item.item_id.endswith("/a")}
 
 
 def other_folder(folder: Path) -> str:
@@ -110,96 +82,45 @@ def other_folder(folder: Path) -> str:
     ],
     ids=["dimensions", "model of a server", "address of a server", "content of a folder"],
 )
-def test_another_model_is_another_configuration_of_dense_vectors(
+def test_dense_vectors_depend_on_the_model(
     tmp_path: Path, before: Callable[[Path], str], after: Callable[[Path], str]
 ) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "model.onnx").write_bytes(b"model")
-    old = vector_configurations(tmp_path, before(folder))
-    new = vector_configurations(tmp_path, after(folder))
-    assert old["dense"] != new["dense"]
+    old = hash_settings("embed:dense", PipelineSettings(dense=before(folder)))
+    assert hash_settings("embed:dense", PipelineSettings(dense=after(folder))) != old
 
 
-@pytest.mark.req("RUN-4")
-def test_the_totals_of_the_corpus_follow_every_change_and_leave_out_what_is_gone(tmp_path: Path) -> None:
-    """The first run after a removal still finds the vectors of what is gone: they are removed after the totals."""
-    stage = make_embed(EmbedSettings(dense="hash"))
-    identities = set()
-
-    def count() -> tuple[int, int]:
-        store = open_store(str(tmp_path), "embed")
-        found = None if store is None else store.read(CORPUS)
-        assert found is not None
-        state = decode_state(found[1])
-        identities.add(state.identity)
-        return state.families["dense"].documents, len(identities)
-
-    add_document(tmp_path, "a", "lamp lamp")
-    add_document(tmp_path, "b", "horn")
-    run(stage, tmp_path)
-    assert count() == (2, 1)
-    add_document(tmp_path, "a", "wick")
-    run(stage, tmp_path)
-    assert count() == (2, 2)
-    remove_chunks(tmp_path, "b")
-    run(stage, tmp_path)
-    assert count() == (1, 3)
-    assert run(stage, tmp_path).succeeded == 0
-
-
-@pytest.mark.req("RUN-4")
-def test_totals_made_while_old_vectors_were_there_are_not_made_again_when_they_are_gone(tmp_path: Path) -> None:
-    stage = make_embed(EmbedSettings(dense="hash"))
-    add_document(tmp_path, "a", "lamp")
-    add_document(tmp_path, "b", "horn")
-    run(stage, tmp_path)
-    remove_chunks(tmp_path, "b")
-    [before] = [item.cfg_hash for item in items_of(stage, tmp_path) if item.item_id == "__corpus__"]
-    run(stage, tmp_path)
-    [after] = [item.cfg_hash for item in items_of(stage, tmp_path) if item.item_id == "__corpus__"]
-    assert before == after
-
-
-# ---- the index
-
-
-def index(data: Path, *sources: Path) -> inorder.StageOutcome:
-    open_index.cache_clear()
-    try:
-        return run(index_stage.stage, data, *sources)
-    finally:
-        open_index.cache_clear()
-
-
+@pytest.mark.slow
 @pytest.mark.req("IDX-3", "RUN-4")
-def test_other_vectors_redo_a_document_of_the_index(tmp_path: Path) -> None:
-    add_document(tmp_path, "a", "the lamp")
-    add_document(tmp_path, "b", "the horn")
-    assert index(tmp_path).succeeded == 2
-    assert index(tmp_path).skipped == 2
-    [matrix] = tmp_path.glob("index.vectors.*")
-    add_document(tmp_path, "a", "the lamp", provider="hash:32")
-    add_document(tmp_path, "b", "the horn", provider="hash:32")
-    assert index(tmp_path).succeeded == 2
-    [new] = tmp_path.glob("index.vectors.*")
-    assert new.name != matrix.name
-    assert new.stat().st_size == 2 * 32 * 4
+def test_other_vectors_take_the_place_of_those_that_are_searched(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    runs.write("docs/a.md", "the lamp")
+    runs.write("docs/b.md", "the horn")
+    runs.run(dense="hash:16")
+    [before] = runs.data.glob("library.vectors.*")
+    assert runs.run(dense="hash:32").counts == FileCounts(changed=2)
+    [after] = runs.data.glob("library.vectors.*")
+    assert after.name != before.name
+    assert after.stat().st_size == 2 * 32 * 4
 
 
+# ---- source code
+
+
+@pytest.mark.slow
 @pytest.mark.req("IDX-3", "RUN-4")
 def test_another_grammar_redoes_the_files_of_its_language_and_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, data = tmp_path / "source", tmp_path / "data"
-    source.mkdir()
-    (source / "a.py").write_text("def lamp(): pass\n")
-    (source / "b.js").write_text("function horn() {}\n")
-    assert index(data, source).succeeded == 2
+    runs = StageRuns(tmp_path)
+    runs.write("code/a.py", "def lamp(): pass\n")
+    runs.write("code/b.js", "function horn() {}\n")
+    assert runs.index("code").counts == FileCounts(new=2)
     known = grammars.grammar_version
     monkeypatch.setattr(
         grammars, "grammar_version", lambda language: f"{known(language)}{' newer' * (language == 'python')}"
     )
-    assert index(data, source).succeeded == 1
-    rows = [json.loads(line) for line in (data / "manifests" / "index.jsonl").read_text().splitlines()]
-    assert [row["doc_id"] for row in rows if row["status"] == "success"][2:] == ["source/a.py"]
+    runs.index("code")
+    assert runs.done("index") == {"code/a.py"}

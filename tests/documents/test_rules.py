@@ -1,20 +1,20 @@
-"""What the document stages keep, take away and do again: each rule by a small corpus in this process."""
+"""What steps keep, take away and do again: each rule by a small corpus in this process."""
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import inorder
-from inorder.documents import discovery, inputs
 from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.step import HISTOGRAM
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
-from inorder.documents.layout import list_documents
 from inorder.documents.quantiles import find_quantile
-from inorder.stage.sources import Roots
+from inorder.library.reader import LibraryReader
+from inorder.pipeline.sources import classify
 from tests.documents.embed.models import tokenizer
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
@@ -42,47 +42,45 @@ def test_a_link_into_a_sibling_folder_with_the_same_beginning_is_not_read(runs: 
     inside = runs.write("docs/own.txt", "ours\n")
     (runs.docs / "out.txt").symlink_to(secret)
     (runs.docs / "in.txt").symlink_to(inside)
-    found = {file.item_id: file.problem for file in discovery.discover(Roots([runs.docs]))}
-    assert found == {
-        "docs/in.txt": "",
-        "docs/note.md": "",
-        "docs/out.txt": "a symbolic link to a file outside of the source folder",
-        "docs/own.txt": "",
-    }
     runs.doctags()
-    assert runs.rows("doctags")["docs/out.txt"]["status"] == "failure"
-    assert "docs/out.txt" not in {result.doc_id for result in list_documents(runs.data)}
+    assert runs.documents() == ["docs/in.txt", "docs/note.md"]
+    assert runs.copies() == [("docs/own.txt", "docs/in.txt")]
+    assert runs.reasons() == {"docs/out.txt": "a symbolic link to a file outside of the source folder"}
 
 
 def test_data_below_a_source_is_no_document_and_its_neighbours_are(runs: StageRuns) -> None:
     runs.write("data/own.txt", "inside\n")
     runs.write("data2/other.txt", "beside\n")
-    runs.doctags("docs", ".")
-    assert sorted(name.rpartition("/")[2] for name in runs.rows("doctags")) == ["note.md", "note.md", "other.txt"]
+    runs.doctags(".")
+    assert sorted(name.rpartition("/")[2] for name in runs.rows("doctags")) == ["note.md", "other.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("DOC-4")
 def test_documents_of_other_sources_stay(runs: StageRuns) -> None:
     runs.write("more/other.md", PROSE)
     runs.doctags("docs")
     runs.doctags("more")
-    assert {result.doc_id for result in list_documents(runs.data)} == {"docs/note.md", "more/other.md"}
+    assert runs.documents() == ["docs/note.md", "more/other.md"]
     (runs.docs / "note.md").unlink()
     runs.doctags("more")
-    assert {result.doc_id for result in list_documents(runs.data)} == {"more/other.md"}
+    assert runs.documents() == ["docs/note.md", "more/other.md"], "only a run of its source removes a file"
+    runs.doctags("docs")
+    assert runs.documents() == ["more/other.md"]
 
 
 @pytest.mark.parametrize("excess", [0, 1])
 def test_the_largest_document_has_exactly_the_limit(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
-    monkeypatch.setattr(inputs, "BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
-    assert runs.doctags().failed == excess
+    monkeypatch.setattr(classify, "BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
+    assert runs.doctags().counts.failed == excess
 
 
 # ---- chunks
 
 
+@pytest.mark.slow
 @pytest.mark.req("DOC-4")
 @pytest.mark.parametrize("settings", [{"tokens_min": 20}, {"tokens_max": 120}], ids=str)
 def test_every_setting_of_chunk_does_the_chunks_again(chunked: StageRuns, settings: dict[str, object]) -> None:
@@ -92,6 +90,7 @@ def test_every_setting_of_chunk_does_the_chunks_again(chunked: StageRuns, settin
     assert chunked.done("chunk") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.req("DOC-4")
 def test_another_content_of_the_tokenizer_file_does_the_chunks_again(runs: StageRuns) -> None:
     path = runs.folder / "tokenizer.json"
@@ -142,6 +141,7 @@ def test_a_quantile_is_the_smallest_value_that_suffices(values: list[int], share
 # ---- vectors
 
 
+@pytest.mark.slow
 @pytest.mark.req("DOC-4")
 def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(chunked: StageRuns) -> None:
     data = inorder.open(chunked.data)
@@ -153,16 +153,52 @@ def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(chun
         data.vectors("dense")
 
 
+@pytest.mark.slow
+@pytest.mark.req("DOC-3", "DOC-4")
+def test_statistics_do_not_count_what_is_gone(runs: StageRuns) -> None:
+    runs.write("docs/gone.md", "Foghorn.")
+    runs.run()
+    before = read_counts(runs)
+    assert (before["embed:dense/documents"], before["files/document"]) == (2, 2)
+    (runs.docs / "gone.md").unlink()
+    runs.run()
+    after = read_counts(runs)
+    assert (after["embed:dense/documents"], after["files/document"]) == (1, 1)
+    assert after["embed:dense/vectors"] == before["embed:dense/vectors"] - 1
+
+
+def read_counts(runs: StageRuns) -> dict[str, int]:
+    with closing(LibraryReader(str(runs.data))) as library:
+        return library.read_totals().counts
+
+
+# ---- files in DATA
+
+
+@pytest.mark.slow
+@pytest.mark.req("DAT-1")
+def test_the_number_of_files_does_not_grow_with_the_documents(runs: StageRuns) -> None:
+    runs.run(telemetry=False)
+    before = {path.relative_to(runs.data) for path in runs.data.rglob("*") if path.is_file()}
+    for number in range(50):
+        runs.write(f"docs/more/{number}.txt", f"{number} {PROSE}")
+    runs.run(telemetry=False)
+    after = {path.relative_to(runs.data) for path in runs.data.rglob("*") if path.is_file()}
+    assert len(after) <= 14
+    assert len(after) - len(before) <= 2, "files with vectors"
+
+
+# ---- what files become
+
+
+@pytest.mark.slow
 @pytest.mark.req("DOC-4")
-def test_statistics_do_not_count_what_is_gone(chunked: StageRuns) -> None:
-    chunked.write("docs/gone.md", "Foghorn.")
-    chunked.doctags()
-    chunked.chunk()
-    chunked.embed()
-    assert chunked.rows("embed")["__corpus__"]["documents"] == 2
-    (chunked.docs / "gone.md").unlink()
-    chunked.doctags()
-    chunked.chunk()
-    chunked.embed()
-    corpus = chunked.rows("embed")["__corpus__"]
-    assert (corpus["status"], corpus["documents"]) == ("success", 1)
+def test_a_document_that_is_none_any_more_leaves_nothing_behind(runs: StageRuns) -> None:
+    runs.write("docs/other.md", "# Other\n")
+    runs.run()
+    (runs.docs / "note.md").write_bytes(b"\x00\x01" * 400)
+    runs.write("docs/.inorderignore", "other.md\n")
+    outcome = runs.run()
+    assert (outcome.counts.failed, outcome.counts.removed) == (1, 1)
+    assert runs.documents() == []
+    assert read_counts(runs) == {}

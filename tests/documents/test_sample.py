@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from examples.make_sample import MADE, SAMPLE, blocks_of
-from inorder.documents.discovery import discover
 from inorder.documents.model import Document, Furniture, Heading, ListItem, Table
 from inorder.documents.readers.registry import READERS, load_reader
 from inorder.documents.readers.sniff import sniff
 from inorder.errors import ReadError
-from inorder.stage.sources import Roots
+from inorder.pipeline.sources.names import SourcePart
+from inorder.pipeline.sources.walk import ListedFile, walk_part
 from tests.documents.docling_reference import assert_docling_agrees
 from tests.documents.document_text import words
 from tests.documents.sequences import share_in_order
@@ -37,7 +37,8 @@ COMPARED = [path for path in MADE if path.endswith((".pdf", ".html", ".docx")) a
 
 
 def found() -> list[str]:
-    return [each.item_id.removeprefix("sample/") for each in discover(Roots([SAMPLE]))]
+    files = [each for each in walk_part(SourcePart("sample", str(SAMPLE)), ()) if isinstance(each, ListedFile)]
+    return [each.item_id.removeprefix("sample/") for each in files if each.is_document]
 
 
 def kind_of(path: str) -> str:

@@ -1,10 +1,8 @@
-"""The stages of documents, run as a user runs them, on folders that change."""
+"""Runs over documents as a user makes them, on folders that change."""
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,15 @@ import pytest
 
 import inorder
 from inorder.documents.chunk.step import HISTOGRAM
+from inorder.pipeline.outcome import FileCounts
 from inorder.report.contents import TOKEN_BOUNDS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
-from tests.documents.workspace import PROSE, Workspace
+from tests.documents.workspace import PROSE, STEPS, Workspace
 from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.process
 
-STAGES = ("doctags", "chunk", "embed")
+DOCUMENTS = {"docs/guide.md", "docs/page.html", "docs/notes/one.txt"}
 
 
 @pytest.fixture
@@ -32,24 +31,23 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def names(*documents: str) -> list[str]:
-    return [f"docs/{document}" for document in documents]
+def count_files(outcome: dict[str, Any]) -> FileCounts:
+    return FileCounts(**outcome["counts"])
 
 
-def embed_outcomes(documents: Iterable[str]) -> dict[str, str]:
-    """What `embed` does for these."""
-    return {f"dense/{name}": "success" for name in documents}
+def count_steps(outcome: dict[str, Any]) -> dict[str, int]:
+    """How many files each step has made a result of."""
+    return {step: totals["files"] for step, totals in outcome["steps"].items() if totals["files"]}
 
 
 @pytest.mark.req("DOC-1", "DOC-2", "DOC-3", "CLI-1")
 def test_a_folder_becomes_documents_chunks_and_vectors(workspace: Workspace) -> None:
     outcome = workspace.run()
-    assert [stage["stage"] for stage in outcome["stages"]] == [*STAGES, "index"]
-    documents = names("guide.md", "page.html", "notes/one.txt")
-    assert workspace.done("doctags") == dict.fromkeys(documents, "success")
-    assert workspace.done("chunk") == dict.fromkeys(documents, "success")
-    assert workspace.done("embed") == {**embed_outcomes(documents), "__corpus__": "success"}
-    [guide, *_] = workspace.rows("doctags")
+    assert (count_files(outcome), outcome["documents"]) == (FileCounts(new=3), 3)
+    assert count_steps(outcome) == dict.fromkeys(STEPS, 3)
+    for step in STEPS:
+        assert workspace.done(step) == DOCUMENTS
+    guide = workspace.rows("doctags")["docs/guide.md"]
     assert {"pages", "blocks", "tables", "figures", "engine", "bytes_in", "bytes_out"} <= set(guide)
 
 
@@ -58,62 +56,51 @@ def test_the_second_run_does_nothing(workspace: Workspace) -> None:
     workspace.run()
     before = workspace.outputs()
     outcome = workspace.run()
-    assert [(stage["succeeded"], stage["failed"]) for stage in outcome["stages"]] == [(0, 0)] * 4
+    assert (count_files(outcome), outcome["steps"]) == (FileCounts(unchanged=3), {})
     assert workspace.outputs() == before
 
 
 @pytest.mark.req("DOC-4")
-def test_a_changed_document_redoes_itself_and_the_statistics_and_nothing_else(workspace: Workspace) -> None:
+def test_a_changed_document_redoes_itself_and_nothing_else(workspace: Workspace) -> None:
     workspace.run()
     workspace.write("notes/one.txt", PROSE * 20 + "Something new.")
-    workspace.run()
-    [changed] = names("notes/one.txt")
-    assert workspace.done("doctags") == {changed: "success"}
-    assert workspace.done("chunk") == {changed: "success"}
-    assert workspace.done("embed") == {**embed_outcomes([changed]), "__corpus__": "success"}
+    assert count_files(workspace.run()) == FileCounts(changed=1, unchanged=2)
+    for step in STEPS:
+        assert workspace.done(step) == {"docs/notes/one.txt"}
 
 
 @pytest.mark.req("DOC-4")
 def test_a_document_that_was_only_touched_redoes_nothing(workspace: Workspace) -> None:
     workspace.run()
     os.utime(workspace.docs / "guide.md", (1, 1))
-    workspace.run()
-    assert [workspace.done(stage) for stage in STAGES] == [{}, {}, {}]
+    outcome = workspace.run()
+    assert (count_files(outcome), outcome["steps"]) == (FileCounts(unchanged=3), {})
 
 
 @pytest.mark.req("DOC-4")
 def test_another_chunk_size_redoes_chunks_and_vectors_but_reads_no_document(workspace: Workspace) -> None:
     workspace.run()
-    workspace.run("run", "docs", "--tokens-max", "100")
-    documents = names("guide.md", "page.html", "notes/one.txt")
-    assert workspace.done("doctags") == {}
-    assert workspace.done("chunk") == dict.fromkeys(documents, "success")
-    cut = names("guide.md", "notes/one.txt")  # the other one is a single chunk, as before
-    assert set(workspace.done("embed")) == {*embed_outcomes(cut), "__corpus__"}
+    outcome = workspace.run("run", "docs", "--tokens-max", "100")
+    # one of them is a single chunk, as before
+    assert count_steps(outcome) == {"chunk": 3, "index": 2, "embed:dense": 2}
+    assert workspace.done("embed:dense") == {"docs/guide.md", "docs/notes/one.txt"}
 
 
 @pytest.mark.req("DOC-4")
-def test_another_dense_provider_redoes_dense_vectors_their_totals_and_nothing_else(workspace: Workspace) -> None:
+def test_another_dense_provider_redoes_dense_vectors_and_nothing_else(workspace: Workspace) -> None:
     workspace.run()
-    workspace.run("run", "docs", "--dense", "hash:64")
-    assert (workspace.done("doctags"), workspace.done("chunk")) == ({}, {})
-    redone = {f"dense/{name}" for name in names("guide.md", "page.html", "notes/one.txt")}
-    assert set(workspace.done("embed")) == {*redone, "__corpus__"}
+    assert count_steps(workspace.run("run", "docs", "--dense", "hash:64")) == {"embed:dense": 3}
 
 
 @pytest.mark.req("DOC-4")
-def test_a_renamed_and_a_deleted_document_are_reconciled_in_every_stage(workspace: Workspace) -> None:
+def test_a_renamed_and_a_deleted_document_are_reconciled_in_every_step(workspace: Workspace) -> None:
     workspace.run()
     (workspace.docs / "page.html").unlink()
     (workspace.docs / "guide.md").rename(workspace.docs / "handbook.md")
-    workspace.run()
-    old, new, gone = names("guide.md", "handbook.md", "page.html")
-    wanted = {new: "success", old: "gone", gone: "gone"}
-    assert workspace.done("doctags") == wanted
-    assert workspace.done("chunk") == wanted
-    vectors = {f"dense/{name}": how for name, how in wanted.items()}
-    assert workspace.done("embed") == {**vectors, "__corpus__": "success"}
-    assert not [path for path in workspace.outputs() if "guide" in path or "page.html" in path]
+    assert count_files(workspace.run()) == FileCounts(new=1, unchanged=1, removed=2)
+    assert set(workspace.files()) == {"docs/handbook.md", "docs/notes/one.txt"}
+    hits = inorder.open(workspace.data).search("rota lamps", mode="lexical").hits
+    assert {hit.item_id for hit in hits} == {"docs/handbook.md", "docs/notes/one.txt"}
 
 
 @pytest.mark.req("DOC-4")
@@ -126,11 +113,8 @@ def test_after_any_changes_data_is_what_a_run_from_scratch_would_have_made(
     workspace.write("page.html", "\0\1\2")
     (workspace.docs / "notes" / "one.txt").unlink()
     workspace.run("run", "docs", "--tokens-max", "64", expected=3)
-    (tmp_path / "fresh").mkdir()
-    fresh = Workspace(tmp_path / "fresh")
-    for path in workspace.docs.rglob("*"):
-        if path.is_file():
-            fresh.write(str(path.relative_to(workspace.docs)), path.read_text(encoding="utf-8"))
+    fresh = Workspace(tmp_path)
+    fresh.data = tmp_path / "fresh"
     fresh.run("run", "docs", "--tokens-max", "64", expected=3)
     assert workspace.outputs() == fresh.outputs()
 
@@ -139,14 +123,12 @@ def test_after_any_changes_data_is_what_a_run_from_scratch_would_have_made(
 def test_without_vectors_documents_are_found_by_their_words(workspace: Workspace) -> None:
     workspace.run()
     workspace.run("run", "docs", "--dense", "none")
-    gone = {f"dense/{name}": "gone" for name in names("guide.md", "page.html", "notes/one.txt")}
-    assert workspace.done("embed") == {**gone, "__corpus__": "success"}
+    assert not [name for name in workspace.outputs() if name.startswith("embed")]
     data = inorder.open(workspace.data)
     answer = data.search("rota")
-    assert (answer.mode, [hit.item_id for hit in answer.hits]) == ("lexical", names("page.html"))
-    assert {row.doc_id for row in data.vectors("lexical")} == {*names("guide.md", "page.html", "notes/one.txt")}
-    again = workspace.run("run", "docs", "--dense", "none")
-    assert [stage["succeeded"] for stage in again["stages"]] == [0] * 4
+    assert (answer.mode, [hit.item_id for hit in answer.hits]) == ("lexical", ["docs/page.html"])
+    assert {row.doc_id for row in data.vectors("lexical")} == DOCUMENTS
+    assert workspace.run("run", "docs", "--dense", "none")["steps"] == {}
 
 
 @pytest.mark.req("DOC-4")
@@ -155,8 +137,8 @@ def test_what_cannot_be_read_any_more_leaves_nothing_behind(workspace: Workspace
     (workspace.docs / "guide.md").rename(workspace.docs / "guide.pdf")
     (workspace.docs / "notes" / "one.txt").write_bytes(b"\x89PNG\r\n\x1a\n")
     outcome = workspace.run(expected=3)
-    assert outcome["stages"][0]["failed"] == 1
-    assert {path.split("/")[-1].split(".")[0] for path in workspace.outputs()} == {"page", "__corpus__"}
+    assert count_files(outcome) == FileCounts(unchanged=1, failed=1, not_read=1, removed=1)
+    assert {name.partition(" ")[2] for name in workspace.outputs()} == {"docs/page.html", ""}
 
 
 @pytest.mark.req("RUN-4")
@@ -168,20 +150,17 @@ def test_the_outputs_do_not_depend_on_how_they_were_made(
     workspace: Workspace, arguments: list[str], hash_seed: str
 ) -> None:
     outcome = workspace.run("run", "docs", *arguments, policy="cpu", PYTHONHASHSEED=hash_seed)
-    assert sum(stage["failed"] for stage in outcome["stages"]) == 0
-    again = Workspace.__new__(Workspace)
-    again.folder, again.docs, again.data = workspace.folder, workspace.docs, workspace.folder / "again"
+    assert count_files(outcome).failed == 0
+    again = Workspace(workspace.folder)
+    again.data = workspace.folder / "again"
     again.run(PYTHONHASHSEED="7")
     assert again.outputs() == workspace.outputs()
-    for stage in STAGES:
-        assert [stable_fields(row, workspace) for row in workspace.rows(stage)] == [
-            stable_fields(row, again) for row in again.rows(stage)
-        ]
+    for step in STEPS:
+        assert [*map(stable_fields, workspace.rows(step).values())] == [*map(stable_fields, again.rows(step).values())]
 
 
-def stable_fields(row: dict[str, Any], workspace: Workspace) -> str:
-    kept = {name: value for name, value in row.items() if name not in VOLATILE_FIELDS}
-    return json.dumps(kept).replace(str(workspace.data), "DATA")
+def stable_fields(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in VOLATILE_FIELDS}
 
 
 @pytest.mark.req("DOC-2", "DOC-3")
@@ -203,17 +182,15 @@ def test_documents_of_other_sources_stay_and_the_same_name_below_two_roots_is_tw
     (workspace.folder / "more").mkdir()
     (workspace.folder / "more" / "x.md").write_text("# X\n", encoding="utf-8")
     workspace.run("run", "docs", "other/docs")
-    assert set(workspace.done("doctags")) == {*names("guide.md", "page.html", "notes/one.txt"), "docs~2/guide.md"}
-    workspace.run("run", "more")
-    assert workspace.done("doctags") == {"more/x.md": "success"}
-    assert workspace.done("chunk") == {"more/x.md": "success"}
+    assert workspace.done("doctags") == {*DOCUMENTS, "docs~2/guide.md"}
+    assert count_files(workspace.run("run", "more")) == FileCounts(new=1)
+    assert set(workspace.files()) == {*DOCUMENTS, "docs~2/guide.md", "more/x.md"}
 
 
 def test_data_may_lie_among_the_documents(workspace: Workspace) -> None:
     workspace.data = workspace.docs / "data"
     workspace.run()
-    workspace.run()
-    assert [workspace.done(stage) for stage in STAGES] == [{}, {}, {}]
+    assert count_files(workspace.run()) == FileCounts(unchanged=3)
 
 
 def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_counted() -> None:
@@ -229,7 +206,7 @@ def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_count
         (("run", "docs", "--tokenizer", "bytes"), "tokenizer must be 'words' or 'hf:PATH', got 'bytes'"),
         (("run", "docs", "--tokenizer", "hf:/nowhere.json"), "cannot read the tokenizer /nowhere.json"),
         (("run", "docs", "--dense", "gpt"), "unknown provider 'gpt'"),
-        (("embed", "--dense", "onnx:/nowhere"), "/nowhere"),
+        (("run", "docs", "--dense", "onnx:/nowhere"), "/nowhere"),
         (("run",), "missing argument 'SRC...'"),
     ],
 )
@@ -247,25 +224,4 @@ def test_wrong_usage_is_one_line_before_anything_is_done(
     assert ended.returncode == 2, ended.stderr
     assert complaint in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert not (workspace.data / "vectors").exists()
-
-
-def test_a_document_is_explained_through_all_stages(workspace: Workspace) -> None:
-    workspace.write("a.md", PROSE)
-    workspace.write("b.md", PROSE)
-    workspace.run()
-    ended = subprocess.run(
-        [sys.executable, "-m", "inorder", "explain", "docs/a.md", "--data", str(workspace.data), "--json"],
-        cwd=workspace.folder,
-        capture_output=True,
-        text=True,
-        timeout=GUARD_S,
-        check=True,
-    )
-    said = [(one["stage"], one["item_id"], one["verdict"]) for one in json.loads(ended.stdout)["stages"]]
-    assert said == [
-        ("doctags", "docs/a.md", "skip"),
-        ("chunk", "docs/a.md", "skip"),
-        ("embed", "dense/docs/a.md", "skip"),
-        ("index", "docs/a.md", "skip"),
-    ]
+    assert not workspace.data.exists()

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.doctags import worker as doctags_worker
+import inorder
 from inorder.files import listing
+from inorder.pipeline import visit
+from inorder.pipeline.sources import walk
 from tests.documents.workspace import PROSE, Workspace
 from tests.support.in_process import run_in_process
 
-pytestmark = pytest.mark.req("ROB-1")
+pytestmark = [pytest.mark.req("ROB-1"), pytest.mark.slow]
 
 GOOD = {
     "a-good.md": f"# A\n\n{PROSE * 9}",
@@ -48,20 +50,23 @@ class _LimitRun:
         ]
         environment = {"PATH": os.environ["PATH"], "HOME": str(workspace.folder)}
         self.code, _, self.errors = run_in_process(command, workspace.folder, environment)
-        self.rows = {row["doc_id"]: row for row in workspace.rows("doctags")}
-        later = [row for stage in ("chunk", "embed") for row in workspace.rows(stage)]
-        self.failures_later = [row for row in later if row["status"] == "failure"]
-        assert {self.status(f"docs/{name}") for name in GOOD} <= {"success", "skip"}, self.errors
+        self.files = workspace.files()
+        self.reasons = workspace.reasons()
+        self.failed_steps = {
+            step for file in self.files.values() for step, state in file.states.items() if state.category
+        }
+        assert {self.status(f"docs/{name}") for name in GOOD} == {"read"}, self.errors
         checked, found, _ = run_in_process(["verify", "--data", "data"], workspace.folder, environment)
         assert checked == 0, found
         self.staged = [path for path in (workspace.data / ".staging").rglob("*") if path.is_file()]
 
     def status(self, doc_id: str) -> str:
-        return str(self.rows[doc_id]["status"])
+        file = self.files[doc_id]
+        return "failed" if file.is_failed else "not read" if file.reason else "read"
 
     def reason(self, doc_id: str) -> str:
-        row: dict[str, Any] = self.rows[doc_id]
-        return f"{row['error']['category']}: {row['error']['message']}" if row["error"] else str(row["reason"])
+        categories = [state.category for state in self.files[doc_id].states.values() if state.category]
+        return ": ".join([*categories, self.reasons[doc_id]])
 
 
 @pytest.fixture
@@ -69,11 +74,11 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def test_a_store_holds_results_of_files_with_the_longest_names(workspace: Workspace) -> None:
+def test_the_library_holds_results_of_files_with_the_longest_names(workspace: Workspace) -> None:
     name = f"{'n' * (NAME_BYTES_MAX - 3)}.md"
     workspace.write(name, "# Long\n\ntext")
     run = _LimitRun(workspace)
-    assert (run.status(f"docs/{name}"), run.code) == ("success", 0)
+    assert (run.status(f"docs/{name}"), run.code) == ("read", 0)
 
 
 def _write_at_depth(folder: Path, sizes: list[int], name: str) -> str:
@@ -101,12 +106,12 @@ def test_a_path_at_the_limit_of_the_system_costs_only_its_file(workspace: Worksp
     assert 4_060 < base + len(tight) < 4_096
     beyond = _write_at_depth(workspace.docs, [198] * 25, "beyond.md")
     run = _LimitRun(workspace, ("docs",))
-    assert run.status(f"docs/{fitting}") == "success"
-    assert run.status(f"docs/{tight}") == "success"
-    [unread] = [doc_id for doc_id in run.rows if doc_id.startswith("docs/" + "d" * 198 + "/")]
+    assert run.status(f"docs/{fitting}") == "read"
+    assert run.status(f"docs/{tight}") == "read"
+    [unread] = [doc_id for doc_id in run.files if doc_id.startswith("docs/" + "d" * 198 + "/")]
     assert beyond.startswith(unread.removeprefix("docs/"))
     assert run.reason(unread) == "input: the folder cannot be read: File name too long"
-    assert run.failures_later == []
+    assert run.failed_steps == {"doctags"}
     assert (run.code, run.staged) == (3, [])
 
 
@@ -123,7 +128,7 @@ def test_folders_may_be_nested_deeper_than_the_stack_of_the_interpreter(fast_fol
     workspace = Workspace(fast_folder)
     deep = _write_at_depth(workspace.docs, [1] * 1_100, "deep.md")
     run = _LimitRun(workspace)
-    assert run.status(f"docs/{deep}") == "success"
+    assert run.status(f"docs/{deep}") == "read"
     assert run.code == 0
 
 
@@ -140,6 +145,7 @@ def _remove_tree(folder: Path) -> None:
         os.rmdir(path)
 
 
+@pytest.mark.slow
 def test_any_time_stamp_is_accepted(workspace: Workspace) -> None:
     for year in (1901, 1969, 1970, 2039, 2263, 2400, 10_000):
         for name in (f"{year}.md", f"{year}.py"):
@@ -149,7 +155,7 @@ def test_any_time_stamp_is_accepted(workspace: Workspace) -> None:
     assert _LimitRun(workspace).code == 0
     again = _LimitRun(workspace)
     assert again.code == 0
-    assert {again.status(doc_id) for doc_id in again.rows} == {"skip"}
+    assert {again.status(doc_id) for doc_id in again.files} == {"read"}
 
 
 def test_a_sparse_file_is_refused_without_being_read(workspace: Workspace) -> None:
@@ -158,25 +164,27 @@ def test_a_sparse_file_is_refused_without_being_read(workspace: Workspace) -> No
         os.truncate(workspace.docs / name, 2**40)  # to read it would take minutes
     run = _LimitRun(workspace)
     assert run.reason("docs/huge.txt") == "input: the file has 1,099,511,627,776 bytes; the limit is 1,073,741,824"
-    assert run.reason("docs/huge.bin").startswith("not a document")
+    assert run.reason("docs/huge.bin") == "larger than 5,000,000 bytes"
 
 
 def test_a_file_that_grows_while_it_is_read_costs_only_itself(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace.write("growing.md", "# Grows")
-    read = doctags_worker.read_input
+    read = visit.read_content_of
 
-    def read_and_grow(item: Any, fetcher: Any) -> bytes:
-        data = read(item, fetcher)
-        if item.item_id.endswith("growing.md"):
-            with open(item.inputs["document"], "ab") as file:
+    def read_and_grow(source: Any, fetcher: Any) -> bytes:
+        data = read(source, fetcher)
+        if str(source).endswith("growing.md"):
+            with open(source, "ab") as file:
                 file.write(b" on")
         return data
 
-    monkeypatch.setattr(doctags_worker, "read_input", read_and_grow)
-    run = _LimitRun(workspace)
-    assert "changed while it was read" in run.reason("docs/growing.md")
+    monkeypatch.setattr(visit, "read_content_of", read_and_grow)
+    assert "changed while it was read" in _LimitRun(workspace).reason("docs/growing.md")
+    monkeypatch.undo()
+    _LimitRun(workspace)
+    assert inorder.open(workspace.data).get("docs/growing.md").text == "Grows on"
 
 
 def test_what_is_no_regular_file_is_never_opened(workspace: Workspace) -> None:
@@ -198,14 +206,14 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
     workspace.write("closed/inner.md", "# Inner")
     workspace.write("secret.md", "# Secret")
     closed, secret = str(workspace.docs / "closed"), str(workspace.docs / "secret.md")
-    read, open_file = listing._read, os.open
+    read, open_file = walk.list_folder, os.open
 
     def read_listing(path: str) -> listing.FolderListing:
-        if path == closed:
+        if path.rstrip("/") == closed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return read(path)
 
-    monkeypatch.setattr(listing, "_read", read_listing)
+    monkeypatch.setattr(walk, "list_folder", read_listing)
 
     def open_descriptor(path: Any, *arguments: Any, **options: Any) -> int:
         if path == secret:
@@ -218,6 +226,7 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
     assert run.reason("docs/secret.md") == "input: the file cannot be read: Permission denied"
 
 
+@pytest.mark.slow
 def test_any_owner_and_any_inode_is_accepted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace.write("foreign.md", "# Foreign")
     if os.geteuid() == 0:
@@ -236,5 +245,5 @@ def test_any_owner_and_any_inode_is_accepted(workspace: Workspace, monkeypatch: 
     monkeypatch.setattr(os, "stat", stat_with_large_inode)
     for _ in range(2):
         run = _LimitRun(workspace)
-    assert run.status("docs/foreign.md") == "skip"
+    assert run.status("docs/foreign.md") == "read"
     assert run.code == 0

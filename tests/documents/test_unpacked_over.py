@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inorder.stage import file_stat
+from inorder.stage.files import file_stat
 from tests.documents.workspace import PROSE, Workspace
 from tests.support.in_process import run_in_process
 from tests.support.python_path import prepend_path
@@ -21,7 +21,7 @@ EPOCH_S = 1_700_000_000
 HOUR_S = 3600
 LATER = f"""
 import time
-from inorder.stage import file_stat
+from inorder.stage.files import file_stat
 file_stat.time_ns = lambda: time.time_ns() + {HOUR_S * 10**9}
 """
 CODE = "docs/release.py"
@@ -58,9 +58,10 @@ def found_versions(workspace: Workspace) -> set[str]:
     return {word.strip('".') for hit in hits for word in hit["text"].split() if word.strip('".').startswith("1.0.")}
 
 
-def verdicts(workspace: Workspace, path: str) -> dict[str, tuple[str, str]]:
-    stages = ask(workspace, "explain", path)["stages"]
-    return {stage["stage"]: (stage["verdict"], stage["reason"]) for stage in stages if stage["verdict"] != "absent"}
+def explain(workspace: Workspace, path: str) -> dict[str, tuple[str, str]]:
+    """What would happen to a file, and why, by step."""
+    steps = ask(workspace, "explain", path)["file"]["steps"]
+    return {step["step"]: (step["verdict"], step["reason"]) for step in steps}
 
 
 @pytest.mark.parametrize("age_s", [0, HOUR_S], ids=["just unpacked", "an hour later"])
@@ -77,23 +78,17 @@ def test_the_results_are_those_of_the_second_archive(
     unpack(workspace, "1.0.1")
     before = signatures(workspace)
     workspace.run(**environment)
-    assert [stage["succeeded"] for stage in workspace.run(**environment)["stages"]] == [0, 0, 0, 0]
+    assert workspace.run(**environment)["steps"] == {}
     assert found_versions(workspace) == {"1.0.1"}
     assert ask(workspace, "verify")["problems"] == []
 
     unpack(workspace, "1.0.2")
     assert signatures(workspace) == before
-    assert verdicts(workspace, DOCUMENT)["doctags"] == ("process", "its input has changed")
-    assert verdicts(workspace, CODE)["index"] == ("process", "it has changed, or was never done")
-    planned = {(item["stage"], item["item_id"]): item["verdict"] for item in ask(workspace, "plan")["items"]}
-    assert (planned["doctags", DOCUMENT], planned["index", CODE]) == ("process", "process")
-    problems = ask(workspace, "verify", expected=6)["problems"]
-    assert [(problem["kind"], problem["stage"], problem["path"]) for problem in problems] == [
-        ("outdated", "doctags", str(workspace.folder / DOCUMENT)),
-        ("outdated", "index", str(workspace.folder / CODE)),
-    ]
-
+    assert explain(workspace, DOCUMENT)["doctags"] == ("process", "the content has changed")
+    assert explain(workspace, CODE)["index"] == ("process", "the content has changed")
+    planned = {file["item_id"]: file["class"] for file in ask(workspace, "plan")["files"]}
+    assert planned == {DOCUMENT: "changed", CODE: "changed"}
     workspace.run(**environment)
     assert found_versions(workspace) == {"1.0.2"}
     assert ask(workspace, "verify")["problems"] == []
-    assert {verdict for verdict, _ in verdicts(workspace, DOCUMENT).values()} == {"skip"}
+    assert ask(workspace, "plan")["files"] == []

@@ -67,6 +67,7 @@ def test_a_batch_aims_at_five_milliseconds_unless_told_otherwise(elapsed_s: floa
     assert sizer.limit == limit
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2000), st.floats(0, 1e6)), max_size=30))
 def test_whatever_is_observed_the_limit_is_from_one_to_the_maximum_and_at_most_doubles(
     batches: list[tuple[int, float]],

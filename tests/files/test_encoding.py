@@ -91,6 +91,7 @@ def test_a_mark_that_lies_loses_only_what_is_wrong() -> None:
     assert "utf-8" in decoded.warning
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 def test_any_bytes_are_text_or_refused(data: bytes) -> None:
     try:
@@ -100,6 +101,7 @@ def test_any_bytes_are_text_or_refused(data: bytes) -> None:
     decoded.text.encode("utf-8")
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), max_size=50))
 def test_whatever_is_written_as_utf8_is_read_as_written(text: str) -> None:
     if not text.startswith("\ufeff"):

@@ -12,6 +12,7 @@ BLOCK_BYTES = 2000
 pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
 
 
+@pytest.mark.slow
 def test_freed_memory_between_blocks_in_use_is_returned() -> None:
     blocks = [bytes(BLOCK_BYTES) for _ in range(20_000)]
     kept = blocks[::50]

@@ -1,58 +1,52 @@
-"""Documents of DATA as the stages before `index` leave them: chunks and dense vectors, made without these stages."""
+"""Documents of a library with chunks, rows of the index and dense vectors, made without steps."""
 
-from pathlib import Path
+from collections.abc import Sequence
 
-from inorder.documents.chunk.chunks import Chunk, derive_chunk_id
-from inorder.documents.chunk.storage import pack_chunks
 from inorder.documents.embed.providers.registry import open_dense
-from inorder.documents.embed.stored import pack_dense
 from inorder.index.rows import DOCUMENT, ChunkRow, FileRows
-from tests.dataset.chunk_store import StageStore
+from inorder.library.rows import (
+    CHUNK,
+    INDEX,
+    FileIdentity,
+    FileResult,
+    StepResult,
+    StoredVectors,
+    hash_content,
+    make_dense_result,
+    make_step_result,
+    pack_rows,
+)
+from inorder.library.values import pack_chunk_rows
+from tests.dataset.chunk_store import make_chunks
 
 PROVIDER = "hash:64"
 
 
-def add_document(data: Path, name: str, *texts: str, provider: str = PROVIDER) -> None:
-    """A document with these chunks, and the vector of each."""
-    chunks = [
-        Chunk(
-            chunk_id=derive_chunk_id(name, number, text),
-            doc_id=name,
-            number=number,
-            text=text,
-            tokens=len(text.split()),
-            start=0,
-            end=len(text),
-            section_path=[],
-            pages=[],
-            refs=[],
-        )
-        for number, text in enumerate(texts)
-    ]
-    StageStore(data, "chunk").put_content(name, pack_chunks(name, chunks))
-    matrix = open_dense(provider).embed(list(texts))
-    content = pack_dense([chunk.chunk_id for chunk in chunks], matrix, provider, provider)
-    StageStore(data, "embed").put_content(f"dense/{name}", content)
-
-
-def remove_chunks(data: Path, name: str) -> None:
-    """Remove the chunks of a document, as the stage does when the document is gone."""
-    StageStore(data, "chunk").remove(name)
-
-
-def make_rows(name: str, *texts: str) -> FileRows:
-    """What the same document owns in the index."""
+def make_rows(name: str, texts: Sequence[str]) -> FileRows:
+    """What a document with these chunks owns in the index."""
     return FileRows(
         item_id=name,
         kind=DOCUMENT,
-        path=name,
         language="",
         lines=0,
         note="",
-        sha256="\n".join(texts),
-        cfg_hash="cfg",
         chunks=[
-            ChunkRow(derive_chunk_id(name, number, text), "section", "", name, 0, len(text), "", text)
-            for number, text in enumerate(texts)
+            ChunkRow(chunk.chunk_id, "section", "", name, 0, len(chunk.text), "", chunk.text)
+            for chunk in make_chunks(name, *texts)
         ],
     )
+
+
+def make_indexed(name: str, *texts: str, provider: str = PROVIDER, spec: str = "") -> FileResult:
+    """A document with these chunks, and the vector of each if there is a provider. `spec` is the name that the
+    vectors have, if it is another one."""
+    content, stored = pack_chunk_rows(make_chunks(name, *texts))
+    digest = hash_content("\n".join(texts).encode())
+    chunks = make_step_result(CHUNK, "cfg", digest, content, texts=stored)
+    rows = pack_rows(make_rows(name, texts))
+    steps = [chunks, StepResult(INDEX, "cfg", chunks.output, bytes.fromhex(rows.digest))]
+    if provider:
+        matrix = open_dense(provider).embed(list(texts))
+        vectors = StoredVectors(provider, spec or provider, matrix.shape[1], matrix.astype("<f4").tobytes())
+        steps.append(make_dense_result("cfg", chunks.output, vectors, [1.0] * len(texts)))
+    return FileResult(FileIdentity(name, "document", signature=digest, sha256=digest * 2), steps, rows)

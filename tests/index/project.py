@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from inorder.library.whole.verify import verify_library
+from inorder.pipeline.outcome import RunOutcome
+from tests.pipeline.runs import Library
 from tests.support.command_line import GUARD_S
 from tests.support.in_process import is_read_only, run_in_process
 
@@ -50,25 +53,28 @@ class Project:
         return json.loads(ended.stdout)
 
     def index(self, *options: str, expected: int = 0, **environment: str) -> dict[str, Any]:
-        """`inorder index`."""
-        ended = self.call("index", "src", *options, "--quiet", "--json", **environment)
+        """`inorder run src`."""
+        ended = self.call("run", "src", *options, "--quiet", "--json", **environment)
         assert ended.returncode == expected, ended.stderr
         found: dict[str, Any] = json.loads(ended.stdout)
         return found
 
+    def build(self, data: Path | None = None, **options: Any) -> RunOutcome:
+        """The same in this process, with threads."""
+        return Library(data or self.data, dense="hash:16").run(self.source, **({"fsync": "off"} | options))
+
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The rows of the latest run."""
+        """The rows of the step `index` in the latest run."""
         found: dict[str, dict[str, Any]] = {}
         for line in (self.data / "manifests" / "index.jsonl").read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            found = {} if row["doc_id"] == "__config__" else {**found, row["doc_id"]: row}
+            if row["doc_id"] == "__config__":
+                found = {}
+            elif not row["doc_id"].startswith("__"):
+                found[row["doc_id"]] = row
         return found
 
-    def content_hash(self) -> str:
-        """Of the published index."""
-        import sqlite3
-
-        connection = sqlite3.connect(self.data / "index.sqlite")
-        [(found,)] = connection.execute("SELECT value FROM meta WHERE name = 'content_hash'").fetchall()
-        connection.close()
-        return str(found)
+    def content_hash(self, data: Path | None = None) -> str:
+        """What identifies everything that is visible in a library, which must be intact."""
+        assert [str(finding) for finding in verify_library(str(data or self.data))] == []
+        return Library(data or self.data).read_content_hash()

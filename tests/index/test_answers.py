@@ -14,7 +14,7 @@ from inorder.index.query import parse_query
 from inorder.index.ranking.snippets import make_snippet
 from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.library.opening import find_index
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
 
@@ -27,24 +27,21 @@ CODE = "def sound_horn():\n    wait()\n    blow_air()\n    return True\n"
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> FolderRuns:
     """A document, a program in two copies, and vectors."""
-    runs = StageRuns(tmp_path_factory.mktemp("answers"))
+    runs = FolderRuns(tmp_path_factory.mktemp("answers"))
     runs.write("docs/signals.md", PROSE)
     runs.write("code/horn.py", CODE)
     runs.write("code/old/horn.py", CODE)
-    runs.doctags()
-    runs.chunk()
-    runs.embed()
-    runs.index("docs", "code")
+    runs.run("docs", "code")
     return runs
 
 
-def ask(runs: StageRuns, question: str, **options: Any) -> SearchAnswer:
+def ask(runs: FolderRuns, question: str, **options: Any) -> SearchAnswer:
     return search(find_index(str(runs.data)), question, SearchOptions(**options))
 
 
-def call(runs: StageRuns, *arguments: str) -> tuple[int, str, str]:
+def call(runs: FolderRuns, *arguments: str) -> tuple[int, str, str]:
     return run_in_process(("search", "--data", str(runs.data), *arguments), runs.folder, clean_environment())
 
 
@@ -78,7 +75,8 @@ def test_a_location_opens_code_at_the_line_and_pdf_at_the_page() -> None:
     assert make_hit("x", path="a.md", pages=[3]).locate() == "a.md"
 
 
-def test_paths_open_from_the_current_folder(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_paths_open_from_the_current_folder(runs: FolderRuns) -> None:
     _, out, _ = call(runs, "air", "-k", "1")
     assert out.startswith("code/horn.py:3  function sound_horn\n    also in code/old/horn.py\n")
 
@@ -86,7 +84,8 @@ def test_paths_open_from_the_current_folder(runs: StageRuns) -> None:
 # ---- the words that match
 
 
-def test_the_sentences_with_the_most_words_are_shown_with_context(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_the_sentences_with_the_most_words_are_shown_with_context(runs: FolderRuns) -> None:
     answer = ask(runs, "how often does the horn sound in fog", only="document")
     [hit] = answer.hits
     lines = answer.make_snippet(hit)
@@ -122,12 +121,12 @@ def test_an_empty_chunk_has_no_snippet() -> None:
 # ---- copies, suggestions
 
 
-def test_the_same_chunk_of_two_files_is_shown_once(runs: StageRuns) -> None:
+def test_the_same_chunk_of_two_files_is_shown_once(runs: FolderRuns) -> None:
     hits = ask(runs, "sound_horn", mode="lexical", only="code").hits
     assert [(hit.item_id, hit.copies) for hit in hits] == [("code/horn.py", ["code/old/horn.py"])]
 
 
-def test_a_word_that_nothing_has_gets_a_suggestion_also_if_others_are_found(runs: StageRuns) -> None:
+def test_a_word_that_nothing_has_gets_a_suggestion_also_if_others_are_found(runs: FolderRuns) -> None:
     answer = ask(runs, "keepr of the lamp")
     assert answer.hits
     assert answer.suggestions == ["keeper"]
@@ -150,33 +149,32 @@ def test_a_word_that_nothing_has_gets_a_suggestion_also_if_others_are_found(runs
     ],
 )
 def test_the_mode_is_chosen_by_the_question_and_the_index(
-    runs: StageRuns, question: str, options: dict[str, Any], mode: str, reason: str
+    runs: FolderRuns, question: str, options: dict[str, Any], mode: str, reason: str
 ) -> None:
     answer = ask(runs, question, **options)
     assert (answer.mode, answer.mode_reason) == (mode, reason)
 
 
+@pytest.mark.slow
 def test_vectors_of_code_are_made_during_the_search(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, dense="none")
     runs.write("code/horn.py", CODE)
-    runs.index("code")
+    runs.run("code")
     answer = ask(runs, "wait for the air")
     assert (answer.mode, answer.mode_reason) == ("hybrid", "vectors of code are made by static")
     assert answer.warnings == []
 
 
 def test_without_vectors_words_are_searched(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, dense="none")
     runs.write("docs/horn.md", "# Horn\n\nWait for the air.\n")
-    runs.doctags("docs")
-    runs.chunk()
-    runs.index("docs")
+    runs.run("docs")
     answer = ask(runs, "wait for the air")
     assert (answer.mode, answer.mode_reason) == ("lexical", "the index has no vectors")
     assert answer.warnings == []
 
 
-def test_explain_says_in_words_what_the_score_is_made_of(runs: StageRuns) -> None:
+def test_explain_says_in_words_what_the_score_is_made_of(runs: FolderRuns) -> None:
     _, out, _ = call(runs, "sound_horn", "--explain")
     mode, _, _, score, reasons, *_ = out.splitlines()
     assert mode == "searched by words: the question is a name"
@@ -212,9 +210,10 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "lexical", "dense"])
 @pytest.mark.parametrize("question", HOSTILE.values(), ids=HOSTILE)
-def test_no_character_of_a_question_is_syntax(runs: StageRuns, question: str, mode: str) -> None:
+def test_no_character_of_a_question_is_syntax(runs: FolderRuns, question: str, mode: str) -> None:
     with contextlib.suppress(OperatorError):
         assert len(ask(runs, question, mode=mode).hits) <= 10
     with contextlib.suppress(OperatorError):
@@ -222,8 +221,9 @@ def test_no_character_of_a_question_is_syntax(runs: StageRuns, question: str, mo
     assert ask(runs, "horn", mode="lexical").hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", HOSTILE.values(), ids=HOSTILE)
-def test_the_command_gives_an_answer_or_one_line(runs: StageRuns, question: str) -> None:
+def test_the_command_gives_an_answer_or_one_line(runs: FolderRuns, question: str) -> None:
     for flag in ((), ("--json",), ("--explain",)):
         code, out, err = call(runs, question, *flag)
         assert code in (0, 2, 3), err
@@ -232,7 +232,7 @@ def test_the_command_gives_an_answer_or_one_line(runs: StageRuns, question: str)
             assert json.loads(out)["mode"]
 
 
-def test_words_around_hostile_characters_are_found(runs: StageRuns) -> None:
+def test_words_around_hostile_characters_are_found(runs: FolderRuns) -> None:
     for name in ("operators", "NUL", "lone surrogate", "control characters", "byte order", "emoji"):
         assert ask(runs, HOSTILE[name], mode="lexical").hits, name
     assert [len(parse_query(HOSTILE["many words"]).terms)] == [5]

@@ -10,7 +10,7 @@ import pytest
 from inorder.index.ranking.code_signals import RankedCode, adjust
 from inorder.index.search import SearchOptions, search
 from inorder.library.opening import find_index
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 
 FILES = {
     "pool/connector.py": "class Connector:\n    def connect(self):\n        return open_socket()\n",
@@ -22,30 +22,30 @@ FILES = {
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> StageRuns:
-    runs = StageRuns(tmp_path)
+def runs(tmp_path: Path) -> FolderRuns:
+    runs = FolderRuns(tmp_path, dense="none")
     for name, text in FILES.items():
         runs.write(f"a/{name}", text)
-    runs.index("a")
+    runs.run("a")
     return runs
 
 
-def ask(runs: StageRuns, question: str) -> list[str]:
+def ask(runs: FolderRuns, question: str) -> list[str]:
     """The files of the answer, best first."""
     hits = search(find_index(str(runs.data)), question, SearchOptions(mode="lexical")).hits
     return list(dict.fromkeys(hit.item_id.removeprefix("a/") for hit in hits))
 
 
-def test_a_definition_comes_before_its_tests_and_its_uses(runs: StageRuns) -> None:
+def test_a_definition_comes_before_its_tests_and_its_uses(runs: FolderRuns) -> None:
     assert ask(runs, "Connector")[0] == "pool/connector.py"
     assert ask(runs, "how does the Connector connect")[0] == "pool/connector.py"
 
 
-def test_tests_come_first_if_they_are_asked_for(runs: StageRuns) -> None:
+def test_tests_come_first_if_they_are_asked_for(runs: FolderRuns) -> None:
     assert ask(runs, "tests of the connector")[0] == "tests/test_connector.py"
 
 
-def test_an_answer_says_what_the_adjustment_was(runs: StageRuns) -> None:
+def test_an_answer_says_what_the_adjustment_was(runs: FolderRuns) -> None:
     [hit, *_] = search(find_index(str(runs.data)), "Connector", SearchOptions(mode="lexical")).hits
     assert hit.reasons[0] == "defines Connector: x3"
     assert hit.reasons[1] == "path has connector: x2"
@@ -100,11 +100,10 @@ def test_nothing_that_matches_stays_nothing() -> None:
     assert adjusted("lamp", ("a.py", ""), scores=[0.0]) == [0.0]
 
 
-def test_documents_keep_their_scores(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_documents_keep_their_scores(runs: FolderRuns) -> None:
     runs.write("docs/lamp.md", "# Connector\n\nThe connector connects.\n")
-    runs.doctags()
-    runs.chunk()
-    runs.index("a", "docs")
+    runs.run("a", "docs")
     hits = search(find_index(str(runs.data)), "connector", SearchOptions(mode="lexical")).hits
     [document] = [hit for hit in hits if hit.file_kind == "document"]
     assert document.reasons == []
@@ -114,16 +113,17 @@ def test_documents_keep_their_scores(runs: StageRuns) -> None:
 # ---- an index that is older than its sources
 
 
-def warnings(runs: StageRuns, question: str = "Connector") -> list[str]:
+def warnings(runs: FolderRuns, question: str = "Connector") -> list[str]:
     return search(find_index(str(runs.data)), question).warnings
 
 
-def set_time(path: Path, seconds_later: int, runs: StageRuns) -> None:
-    now_ns = (runs.data / "index.sqlite").stat().st_mtime_ns + seconds_later * 10**9
+def set_time(path: Path, seconds_later: int, runs: FolderRuns) -> None:
+    now_ns = (runs.data / "library.sqlite").stat().st_mtime_ns + seconds_later * 10**9
     os.utime(path, ns=(now_ns, now_ns))
 
 
-def test_a_file_that_changed_or_went_is_named(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_a_file_that_changed_or_went_is_named(runs: FolderRuns) -> None:
     for path in (runs.folder / "a").rglob("*.py"):
         set_time(path, -60, runs)
     assert warnings(runs) == []
@@ -131,14 +131,14 @@ def test_a_file_that_changed_or_went_is_named(runs: StageRuns) -> None:
     set_time(changed, 60, runs)
     (runs.folder / "a" / "pool" / "session.py").unlink()
     assert warnings(runs) == [
-        f"{changed} changed since the index was made; run `inorder index` to update it",
-        f"{changed.with_name('session.py')} was removed since the index was made; run `inorder index` to update it",
+        f"{changed} changed since the index was made; run `inorder run SRC` to update it",
+        f"{changed.with_name('session.py')} was removed since the index was made; run `inorder run SRC` to update it",
     ]
     assert warnings(runs, "def:Connector") == warnings(runs)[:1]
 
 
 @pytest.mark.process
-def test_a_working_tree_on_another_commit_is_named(runs: StageRuns) -> None:
+def test_a_working_tree_on_another_commit_is_named(runs: FolderRuns) -> None:
     assert not any("commit" in warning for warning in warnings(runs))
     identity = ("-c", "user.name=a", "-c", "user.email=a@b")
     for arguments in (("init", "-q"), (*identity, "commit", "-q", "--allow-empty", "-m", "first")):
@@ -146,7 +146,7 @@ def test_a_working_tree_on_another_commit_is_named(runs: StageRuns) -> None:
     set_time(runs.folder / ".git" / "logs" / "HEAD", -60, runs)
     assert not any("commit" in warning for warning in warnings(runs))
     set_time(runs.folder / ".git" / "logs" / "HEAD", 60, runs)
-    expected = f"{runs.folder} is on another commit than when it was indexed; run `inorder index`"
+    expected = f"{runs.folder} is on another commit than when it was indexed; run `inorder run SRC`"
     assert expected in warnings(runs)
     linked = runs.folder.parent / "elsewhere"
     (runs.folder / ".git").rename(linked)

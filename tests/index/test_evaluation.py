@@ -12,7 +12,8 @@ from inorder.index.evaluation import compare_values, measure_ranking, read_quest
 from inorder.index.search import search
 from inorder.library.opening import find_index
 from tests.index.project import Project
-from tests.index.test_draft import built, success
+from tests.library.libraries import write
+from tests.library.making import make_document
 
 pytestmark = pytest.mark.req("SEA-4")
 
@@ -24,7 +25,7 @@ def project(tmp_path: Path) -> Project:
     """An index of three files, two questions about them, and one that nothing answers."""
     project = Project(tmp_path)
     project.data.mkdir()
-    built(project.data, [success(seq, name, text) for seq, (name, text) in enumerate(TEXTS.items())])
+    write(project.data, *(make_document(name, text) for name, text in TEXTS.items()))
     rows = [{"id": "q1", "text": "oil"}, {"id": "q2", "text": "horn"}, {"id": "q3", "text": "snow"}]
     (tmp_path / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "qrels.tsv").write_text("q1\tlamp\t1\nq2\tfog.md\t2\nq2\tsrc/both.md\t0\nq3\tlamp\t0\n")
@@ -81,11 +82,11 @@ def test_the_command_measures_every_question_that_has_an_answer(project: Project
 
 
 def test_two_settings_are_compared(project: Project) -> None:
-    ended = project.call("eval", "queries.jsonl", "qrels.tsv", "--mode", "lexical", "--against", "only=document")
+    ended = project.call("eval", "queries.jsonl", "qrels.tsv", "--mode", "lexical", "--against", "only=code")
     assert ended.returncode == 0, ended.stderr
     head, first, second, difference, chance = (line.split() for line in ended.stdout.splitlines())
     assert head == ["nDCG@10", "MAP", "recall@100", "Acc@1", "Acc@5"]
-    assert (first[0], second[0], second[3]) == ("mode=lexical", "only=document", "0.0000")
+    assert (first[0], second[0], second[3]) == ("mode=lexical", "only=code", "0.0000")
     assert difference[3] == "-1.0000"
     assert chance[0] == "p"
     assert ended.stderr == "2 questions, 1 without an answer left out\n"
@@ -132,7 +133,7 @@ def test_judgements_may_have_the_columns_of_trec_and_a_head(tmp_path: Path) -> N
 
 
 def test_a_name_that_two_files_have_is_refused(project: Project) -> None:
-    built(project.data, [success(0, "src/a/x.md", "oil"), success(1, "src/b/x.md", "oil")])
+    write(project.data, make_document("src/a/x.md", "oil"), make_document("src/b/x.md", "oil"))
     (project.folder / "qrels.tsv").write_text("q1\tx\t1\n")
     ended = project.call("eval", "queries.jsonl", "qrels.tsv")
     assert "the judgements name 'x', which may be src/a/x.md or src/b/x.md" in ended.stderr
@@ -143,11 +144,12 @@ def test_an_index_stays_open_until_another_one_is_published(project: Project) ->
     assert search(find_index(data), "oil").hits
     with pytest.raises(OperatorError, match="no word to search for"):
         search(find_index(data), "?")
-    built(project.data, [success(0, "src/lamp.md", "gas")])
+    write(project.data, make_document("src/lamp.md", "gas"))
     assert not search(find_index(data), "oil").hits
     assert search(find_index(data), "gas").hits
 
 
+@pytest.mark.slow
 def test_threads_may_ask_at_the_same_time(project: Project) -> None:
     answers: list[list[str]] = []
 

@@ -1,10 +1,10 @@
 """Building an index and keeping it up to date: the same bits for the same files, however they came to be there."""
 
+import json
 import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import uuid
@@ -12,14 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import inorder
-from inorder.cli.commands.data.inspect import describe
-from inorder.cli.data_dir import DataDirectory
-from inorder.index.connection import open_index
-from inorder.index.drafts.publishing import published_path
-from inorder.index.stage import plan, sinks, stage
 from inorder.index.step import derive_chunk_id
-from inorder.index.verify import find_problems
 from tests.index.project import Project
 from tests.support.command_line import GUARD_S
 from tests.support.python_path import prepend_path
@@ -44,46 +37,18 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def build(project: Project, data: Path | None = None, **options: object) -> inorder.StageOutcome:
-    """Run the stage in this process, with threads."""
-    data = data or project.data
-    open_index.cache_clear()
-    known = {"data": data, "policy": "io", "workers": 2, "progress": "none", "telemetry": False, "fsync": "off"}
-    assert stage.finish is not None
-    finish = stage.finish
-    outcome = inorder.run_stage(
-        plan([project.source], data),
-        stage.worker,
-        inorder.StageOptions(**(known | options)),  # type: ignore[arg-type]
-        sinks=sinks(data),
-        finish=lambda: finish(data),
-    )
-    open_index.cache_clear()
-    return outcome
-
-
-def content_hash(data: Path) -> str:
-    connection = sqlite3.connect(published_path(str(data)))
-    try:
-        assert list(find_problems(connection)) == []
-        [(found,)] = connection.execute("SELECT value FROM meta WHERE name = 'content_hash'").fetchall()
-    finally:
-        connection.close()
-    return str(found)
-
-
 @pytest.mark.req("IDX-1", "IDX-2")
 def test_every_file_is_in_the_index_or_listed_with_a_reason(project: Project) -> None:
     (project.source / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
     project.write("skipped/a.py", "x = 1\n")
     project.write(".gitignore", "skipped/\n")
-    project.index()
+    outcome = project.index()
     rows = project.rows()
     assert {name for name, row in rows.items() if row["status"] == "success"} == {f"src/{name}" for name in FILES}
-    assert rows["src/picture.png"]["status"] == "skip"
-    assert rows["src/picture.png"]["reason"]
+    [reason] = [reason for reason, types in outcome["not_read"].items() if ".png" in types]
+    assert reason
     assert not [name for name in rows if "skipped" in name]
-    assert project.call("verify").returncode == 0
+    assert project.content_hash()
 
 
 @pytest.mark.req("IDX-4")
@@ -95,29 +60,30 @@ def test_files_without_a_grammar_and_with_errors_are_found_all_the_same(project:
 
 @pytest.mark.req("IDX-3")
 def test_what_has_not_changed_is_not_done_again(project: Project) -> None:
-    build(project)
-    before = os.stat(published_path(str(project.data)))
-    outcome = build(project)
-    assert (outcome.succeeded, outcome.skipped) == (0, len(FILES))
-    assert os.stat(published_path(str(project.data))) == before
+    project.build()
+    before = project.content_hash()
+    outcome = project.build()
+    assert (outcome.counts.unchanged, outcome.steps) == (len(FILES), {})
+    assert (outcome.generation, project.content_hash()) == (1, before)
     project.write("tide.go", "package tide\n")
     (project.source / "notes.txt").unlink()
-    outcome = build(project)
-    assert outcome.succeeded == 2
+    outcome = project.build()
+    assert (outcome.counts.changed, outcome.counts.removed) == (1, 1)
+    assert outcome.steps["index"].files == 1
 
 
 @pytest.mark.req("IDX-3")
 def test_an_update_equals_a_build_from_scratch_after_any_edits(project: Project, tmp_path: Path) -> None:
     rng = random.Random(5)
-    build(project)
+    project.build()
     for step in range(200):
         for _ in range(rng.randint(1, 3)):
             edit(project, rng)
-        build(project)
+        project.build()
         if step % 10 == 9:
             fresh = tmp_path / f"fresh-{step}"
-            build(project, fresh)
-            assert content_hash(project.data) == content_hash(fresh), f"after step {step}"
+            project.build(fresh)
+            assert project.content_hash() == project.content_hash(fresh), f"after step {step}"
             shutil.rmtree(fresh)
 
 
@@ -152,25 +118,25 @@ def edit(project: Project, rng: random.Random) -> None:
     ],
 )
 def test_the_index_does_not_depend_on_how_it_was_made(project: Project, options: list[str], hash_seed: str) -> None:
-    build(project, project.folder / "other")
-    project.index(*options, PYTHONHASHSEED=hash_seed)
-    assert content_hash(project.data) == content_hash(project.folder / "other")
+    project.build(project.folder / "other")
+    project.index("--dense", "hash:16", *options, PYTHONHASHSEED=hash_seed)
+    assert project.content_hash() == project.content_hash(project.folder / "other")
 
 
 @pytest.mark.req("IDX-2", "IDX-3", "JRN-7")
 @pytest.mark.parametrize("kills", [1, 5])
 def test_killed_again_and_again_it_is_the_same_index(project: Project, kills: int) -> None:
-    """Each kill comes when the manifest has grown a little further. Until the end, readers see what was before."""
+    """Each kill comes when the manifest has grown a little further."""
     for number in range(60):
         project.write(f"more/{number}.py", f"def f{number}():\n    return {number}\n" * 20)
-    build(project, project.folder / "undisturbed")
+    project.build(project.folder / "undisturbed")
     for number in range(kills):
         kill_after(project, 10 * (number + 1))
-        assert not (project.data / "index.sqlite").exists()
-    project.index()
-    assert content_hash(project.data) == content_hash(project.folder / "undisturbed")
-    assert len(project.rows()) == len(FILES) + 60
-    assert not list(project.data.glob("index.draft*"))
+    project.index("--dense", "hash:16")
+    assert project.content_hash() == project.content_hash(project.folder / "undisturbed")
+    lines = (project.data / "manifests/index.jsonl").read_text().splitlines()
+    names = [row["doc_id"] for row in map(json.loads, lines) if row["status"] == "success"]
+    assert len(names) == len(set(names)) == len(FILES) + 60
 
 
 def kill_after(project: Project, rows: int) -> None:
@@ -179,8 +145,10 @@ def kill_after(project: Project, rows: int) -> None:
         sys.executable,
         "-m",
         "inorder",
-        "index",
+        "run",
         "src",
+        "--dense",
+        "hash:16",
         "--data",
         str(project.data),
         "--quiet",
@@ -217,9 +185,9 @@ def test_two_at_once_on_the_same_data_is_said_in_one_line(project: Project) -> N
     from inorder.host.lock import Lock
 
     (project.data / "locks").mkdir(parents=True)
-    lock = Lock(str(project.data / "locks" / "index.lock"), "stage index")
+    lock = Lock(str(project.data / "locks" / "run.lock"), "run")
     try:
-        ended = project.call("index", "src")
+        ended = project.call("run", "src")
     finally:
         lock.release()
     assert ended.returncode == 5
@@ -227,10 +195,10 @@ def test_two_at_once_on_the_same_data_is_said_in_one_line(project: Project) -> N
 
 
 def test_a_glance_says_what_is_in_the_index(project: Project) -> None:
-    build(project)
-    [found] = [each["contents"] for each in describe(DataDirectory(str(project.data)), "index")["stages"]]
-    assert (found["documents"], found["files"], found["chunks"] >= len(FILES)) == (0, len(FILES), True)
-    assert found["languages"] == {"python": 2, "javascript": 1, "go": 1, "text": 1, "other": 1}
+    project.build()
+    [found] = [each["contents"] for each in project.ask("inspect", "--stage", "index")["library"]["steps"]]
+    assert (found["documents"], found["files"], found["chunks"] >= len(FILES)) == (1, len(FILES) - 1, True)
+    assert found["languages"] == {"python": 2, "javascript": 1, "go": 1, "other": 1}
     assert found["symbols"] >= 4
 
 

@@ -3,11 +3,15 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from inorder.index.locations import locate
+from inorder.index.search import search
+from inorder.library.opening import find_index
 from tests.index.project import Project
+from tests.pipeline.folders import FolderRuns
 
 pytestmark = pytest.mark.process
 
@@ -24,9 +28,10 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def run(project: Project, source: str = "src") -> None:
-    ended = project.call("run", source, "--quiet")
-    assert ended.returncode == 0, ended.stderr
+def run(project: Project, source: str = "src") -> dict[str, Any]:
+    """Run the pipeline. Returns what each step did."""
+    found: dict[str, Any] = project.ask("run", source, "--quiet")["steps"]
+    return found
 
 
 def paths_from(project: Project, folder: Path) -> dict[str, str]:
@@ -62,8 +67,7 @@ def test_a_source_that_was_moved_and_indexed_again_has_its_new_paths(project: Pr
     (project.folder / "new").mkdir()
     shutil.move(project.source, project.folder / "new" / "src")
     before = project.content_hash()
-    run(project, "new/src")
-    assert {row["status"] for row in project.rows().values()} == {"skip"}
+    assert run(project, "new/src") == {}
     paths = paths_from(project, project.folder)
     assert set(paths.values()) == {"new/src/code/wick.py", "new/src/how to/100% wick.md"}
     assert project.content_hash() == before
@@ -86,3 +90,11 @@ def test_a_root_may_be_a_file_and_an_unknown_root_has_the_stored_path(monkeypatc
     assert locate(roots, "code", "b%25/%FF.py", "") == f"x/b%/{os.fsdecode(b'%c' % 255)}.py"
     assert locate(roots, "code", "c/d.py", "/old/c/d.py") == "old/c/d.py"
     assert locate(roots, "document", "a.py", "a.py") == "a.py"
+
+
+def test_a_name_that_is_not_valid_unicode_is_found_and_its_location_is_printable(tmp_path: Path) -> None:
+    runs = FolderRuns(tmp_path)
+    runs.write(os.fsdecode(b"docs/bad\xff.md"), "# Lamp\n\nThe lamp is lit.\n")
+    runs.run("docs")
+    [hit] = search(find_index(str(runs.data)), "lamp").hits
+    assert hit.item_id == "docs/bad%FF.md"

@@ -15,25 +15,23 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from inorder.cli.commands.search import mcp
 from inorder.cli.commands.search.mcp import IndexTools
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 
 LONG = "".join(f"def step_{number}():\n    return lamp({number})\n\n\n" for number in range(70))
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
-    runs = StageRuns(tmp_path_factory.mktemp("mcp"))
+def runs(tmp_path_factory: pytest.TempPathFactory) -> FolderRuns:
+    runs = FolderRuns(tmp_path_factory.mktemp("mcp"), dense="none")
     runs.write("src/lamp.py", "def lamp(number):\n    return wick(number)\n")
     runs.write("src/steps.py", LONG)
     runs.write("docs/lamp.md", "# Lamps\n\nThe wick is trimmed.\n\n# Oil\n\nOil burns.\n")
-    runs.doctags()
-    runs.chunk()
-    runs.index("src", "docs")
+    runs.run("src", "docs")
     return runs
 
 
 @pytest.fixture
-def tools(runs: StageRuns) -> IndexTools:
+def tools(runs: FolderRuns) -> IndexTools:
     return IndexTools(str(runs.data))
 
 
@@ -57,7 +55,7 @@ def said(result: Any) -> Any:
 
 @pytest.mark.process
 @pytest.mark.req("IDX-5")
-def test_an_assistant_can_search_read_and_look_up_symbols_and_callers(runs: StageRuns) -> None:
+def test_an_assistant_can_search_read_and_look_up_symbols_and_callers(runs: FolderRuns) -> None:
     tools, [found, symbols, callers, text, missing, nothing] = asked(
         runs.data,
         ("search", {"query": "where is the wick", "count": 1, "only": "code"}),
@@ -80,6 +78,7 @@ def test_an_assistant_can_search_read_and_look_up_symbols_and_callers(runs: Stag
     assert "the query contains no word to search for" in nothing.content[0].text
 
 
+@pytest.mark.slow
 def test_pages_of_hits_follow_each_other_and_end(tools: IndexTools) -> None:
     seen: list[str] = []
     offset: int | None = 0

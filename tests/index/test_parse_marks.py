@@ -29,14 +29,6 @@ def test_a_mark_is_there_during_the_block_and_not_after_it(marker: str, other: s
     assert not is_marked(marker)
 
 
-def test_a_shorter_mark_after_a_longer_one_is_complete(marker: str, other: str) -> None:
-    with mark_parsing(marker):
-        pass
-    with mark_parsing(other):
-        assert is_marked(other)
-        assert not is_marked(marker)
-
-
 def test_a_mark_stays_when_the_block_raises_and_its_process_goes_on(marker: str, other: str) -> None:
     with pytest.raises(MemoryError), mark_parsing(marker):
         raise MemoryError
@@ -76,8 +68,3 @@ def test_a_process_that_is_killed_leaves_its_mark_and_no_other_process_removes_i
     with mark_parsing(other):
         assert is_marked(marker)
     assert is_marked(marker)
-
-
-def test_files_of_other_names_are_no_marks(marker: str, tmp_path: Path) -> None:
-    (tmp_path / "00000001.results").write_text("parsing-a1b2")
-    assert not is_marked(marker)

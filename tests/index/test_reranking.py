@@ -12,7 +12,8 @@ from inorder.index.ranking import rerank as reranking
 from inorder.index.search import SearchOptions, search
 from inorder.library.opening import find_index
 from tests.documents.embed.models import VOCABULARY, tokenizer
-from tests.index.test_draft import built, success
+from tests.library.libraries import write
+from tests.library.making import make_document
 
 TEXTS = {"a/1.md": "number word", "a/2.md": "number two two", "a/3.md": "number one and the word word"}
 
@@ -20,7 +21,7 @@ TEXTS = {"a/1.md": "number word", "a/2.md": "number two two", "a/3.md": "number 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
-    built(tmp_path / "data", [success(seq, name, text) for seq, (name, text) in enumerate(TEXTS.items())])
+    write(tmp_path / "data", *(make_document(name, text) for name, text in TEXTS.items()))
     return tmp_path / "data"
 
 

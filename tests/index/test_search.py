@@ -4,12 +4,16 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from inorder.library.connection import connect_library
+from inorder.library.schema import APPLICATION_ID
 from tests.index.project import Project
-from tests.index.test_draft import built, success
+from tests.library.libraries import write
+from tests.library.making import make_document
 from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.process
@@ -100,7 +104,8 @@ def test_names_are_looked_up_exactly(project: Project) -> None:
     [place, *_] = project.ask("search", f"def:{name}")["places"]
     assert place["item_id"] == "sample/code/rota.py"
     assert project.ask("search", f"sym:{name[:4].upper()}")["places"]
-    called = sqlite3.connect(project.data / "index.sqlite").execute("SELECT name FROM callees LIMIT 1").fetchone()[0]
+    with closing(connect_library(str(project.data))) as connection:
+        [called] = connection.execute("SELECT name FROM callees LIMIT 1").fetchone()
     assert all(each["name"] == called for each in project.ask("search", f"ref:{called}")["places"])
     graph = project.ask("graph", called)
     assert graph["callers"]
@@ -132,17 +137,18 @@ def test_wrong_usage_is_one_line(project: Project, arguments: list[str], complai
 
 def broken(data: Path, kind: str) -> None:
     data.mkdir()
-    path = data / "index.sqlite"
+    path = data / "library.sqlite"
     if kind == "foreign":
         path.write_bytes(b"this is no database at all, but it is long enough to look at")
     elif kind == "other":
         sqlite3.connect(path).execute("CREATE TABLE t (x)").connection.commit()
     elif kind == "newer":
         connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute("PRAGMA user_version=99")
         connection.close()
     elif kind == "damaged":
-        built(data, [success(0, "a", "lamp " * 9000)])
+        write(data, make_document("a", "lamp " * 9000))
         content = path.read_bytes()
         page = int.from_bytes(content[16:18], "big")
         path.write_bytes(content[:page] + bytes(len(content) - page))
@@ -152,10 +158,10 @@ def broken(data: Path, kind: str) -> None:
     ("kind", "complaint"),
     [
         ("missing", "no index in"),
-        ("foreign", "is damaged (file is not a database); remove it and run `inorder index` again"),
-        ("other", "is a database, but not an index of inorder"),
+        ("foreign", "is damaged (file is not a database); remove it and run `inorder run SRC` again"),
+        ("other", "is a database, but not a library of inorder"),
         ("newer", "was written by a newer version of inorder"),
-        ("damaged", "is damaged (database disk image is malformed); remove it and run `inorder index` again"),
+        ("damaged", "is damaged (database disk image is malformed); remove it and run `inorder run SRC` again"),
     ],
 )
 def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Path, kind: str, complaint: str) -> None:
@@ -172,11 +178,11 @@ def test_a_damaged_index_stops_a_run_and_is_built_again_once_it_is_removed(tmp_p
     project = Project(tmp_path)
     broken(project.data, kind)
     project.write("lamp.py", "def lamp(): pass\n")
-    ended = project.call("index", "src", "--policy", "io", "--quiet")
+    ended = project.call("run", "src", "--policy", "io", "--quiet")
     assert ended.returncode == 6, ended.stderr
-    path = project.data / "index.sqlite"
+    path = project.data / "library.sqlite"
     assert ended.stderr.startswith(f"inorder: {path} is damaged (")
-    assert ended.stderr.endswith("); remove it and run `inorder index` again\n")
+    assert "); remove it and run `inorder run SRC` again" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     path.unlink()
     project.index("--policy", "io")
@@ -186,8 +192,8 @@ def test_a_damaged_index_stops_a_run_and_is_built_again_once_it_is_removed(tmp_p
 def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.data.mkdir()
-    built(project.data, [success(0, "a")])
-    holder = sqlite3.connect(project.data / "index.sqlite", isolation_level=None)
+    write(project.data, make_document("a", "lamp"))
+    holder = sqlite3.connect(project.data / "library.sqlite", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     ended = project.call("search", "lamp")
     holder.close()

@@ -16,7 +16,7 @@ from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.convert.step import convert
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.documents.embed.step import embed
-from inorder.index.rows import CODE, DOCUMENT, complete_rows, decode_rows, encode_rows
+from inorder.index.rows import CODE, DOCUMENT, count_terms, hash_rows
 from inorder.index.step import WITHOUT_GRAMMAR, make_code_rows, make_document_rows, settings_of
 
 pytestmark = pytest.mark.req("IDX-1")
@@ -29,34 +29,26 @@ def test_a_note_goes_through_all_steps_in_memory(monkeypatch: pytest.MonkeyPatch
     settings = ConvertSettings()
     converted = convert(NOTE, "docs/log.md", find_kind("docs/log.md", NOTE, settings), settings, Resources())
     chunks = chunk("docs/log.md", converted.document, ChunkSettings(), count_words)
-    rows = complete_rows(make_document_rows("docs/log.md", chunks))
+    rows = make_document_rows("docs/log.md", chunks)
     vectors = embed("dense", [each.text for each in chunks], open_dense("hash:32"))
     assert [row.chunk_id for row in rows.chunks] == [each.chunk_id for each in chunks]
     assert len(vectors) == len(chunks) == 1
     assert rows.chunks[0].context == "Log > docs log md"
     assert rows.language == "en"
-    assert rows.terms is not None
-    assert {"lamp", "oil", "log"} <= set(rows.terms.vocabulary.split())
+    assert {"lamp", "oil", "log"} <= set(count_terms(rows).vocabulary.split())
 
 
 def test_the_same_chunks_give_the_same_rows_and_the_chunks_stay_as_they_are() -> None:
     converted = convert(NOTE, "log.md", "markdown", ConvertSettings(), Resources())
     chunks = chunk("log.md", converted.document, ChunkSettings(tokens_max=8), count_words)
-    first = encode_rows(make_document_rows("log.md", chunks, sha256="1", cfg_hash="2"))
-    assert first == encode_rows(make_document_rows("log.md", chunks, sha256="1", cfg_hash="2"))
-    decoded = decode_rows(first)
-    assert (decoded.kind, decoded.sha256, decoded.cfg_hash, decoded.lines) == (DOCUMENT, "1", "2", 0)
-
-
-def test_rows_are_completed_once_more_without_a_change() -> None:
-    rows, calls = make_code_rows("src/lamp.py", "/src/lamp.py", PYTHON)
-    assert encode_rows(rows, calls) == encode_rows(rows, calls)
-    assert rows.terms is None
+    first = make_document_rows("log.md", chunks)
+    assert first == make_document_rows("log.md", chunks)
+    assert (first.kind, first.lines) == (DOCUMENT, 0)
 
 
 def test_source_code_has_symbols_imports_and_calls() -> None:
     rows, calls = make_code_rows("src/lamp.py", "/elsewhere/lamp.py", PYTHON)
-    assert (rows.kind, rows.language, rows.path, rows.note) == (CODE, "python", "/elsewhere/lamp.py", "")
+    assert (rows.kind, rows.language, rows.note) == (CODE, "python", "")
     assert [each.qualified for each in rows.symbols] == ["light"]
     assert [each.module for each in rows.imports] == ["os"]
     assert [each.callee for each in calls.decode()] == ["getcwd"]
@@ -72,7 +64,8 @@ def test_without_its_grammar_a_file_is_split_by_lines_and_says_so(monkeypatch: p
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"def (:\n" * 3, b"\0" * 9])
 def test_any_content_has_rows(data: bytes) -> None:
     rows, calls = make_code_rows("a.py", "a.py", data)
-    assert decode_rows(encode_rows(rows, calls)).path == "a.py"
+    assert rows.item_id == "a.py"
+    assert hash_rows(rows, calls)
 
 
 def test_settings_are_stated_by_part_and_a_grammar_concerns_only_its_language(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,17 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from inorder.index.rows import CODE, ChunkRow, FileRows, SymbolRow
-from inorder.index.schema import INDEXES, TABLES
 from inorder.index.symbols import find_definitions
-from inorder.index.writer import RowWriter
+from inorder.library.connection import connect_library
+from inorder.library.rows import pack_rows
+from tests.library.libraries import write
+from tests.library.making import make_code
 
 NAMES = [
     ("trim", "trim"),
@@ -20,27 +24,23 @@ NAMES = [
 
 
 @pytest.fixture
-def connection() -> Iterator[sqlite3.Connection]:
-    found = sqlite3.connect(":memory:")
-    found.create_function("location", 3, lambda kind, item_id, path: path)
-    found.executescript(TABLES + INDEXES)
-    symbols = [SymbolRow(name, qualified, "function", 1, 1, "") for name, qualified in NAMES]
-    chunk = ChunkRow("id", "function", "", "", 1, 1, "", "text")
-    rows = FileRows(
-        item_id="a.py",
-        kind=CODE,
-        path="a.py",
-        language="python",
-        lines=1,
-        note="",
-        sha256="",
-        cfg_hash="",
-        chunks=[chunk],
-        symbols=symbols,
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    result = make_code("a.py", "text", "trim")
+    assert result.rows is not None
+    result.rows = pack_rows(
+        FileRows(
+            item_id="a.py",
+            kind=CODE,
+            language="python",
+            lines=1,
+            note="",
+            chunks=[ChunkRow("0" * 32, "function", "", "", 1, 1, "", "text")],
+            symbols=[SymbolRow(name, qualified, "function", 1, 1, "") for name, qualified in NAMES],
+        )
     )
-    RowWriter(found).replace_file(found, rows)
-    yield found
-    found.close()
+    write(tmp_path, result)
+    with closing(connect_library(str(tmp_path))) as found:
+        yield found
 
 
 @pytest.mark.parametrize(

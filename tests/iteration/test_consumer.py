@@ -127,6 +127,7 @@ def test_a_consumer_that_takes_its_time_does_not_get_an_inline_run_stuck(monkeyp
     assert arrived == [str(n) for n in range(40)]
 
 
+@pytest.mark.slow
 @pytest.mark.req("BPR-1")
 def test_results_do_not_pile_up_beyond_the_budget_before_a_slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = VirtualClock()

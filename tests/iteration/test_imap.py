@@ -358,6 +358,7 @@ def test_a_function_may_return_an_exception_which_is_a_result_like_any_other(pol
     assert [str(result) for result in inorder.imap(ValueError, range(3), policy=policy)] == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-2")
 @pytest.mark.usefixtures("young_garbage")
 def test_a_result_is_let_go_once_the_consumer_has_come_back_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,7 @@ def test_a_budget_smaller_than_one_result_completes_inline_too() -> None:
     assert [len(result) - SIZE for result in results] == list(range(50))
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-7")
 def test_even_results_of_no_size_are_not_computed_ahead_without_end(gate: Gate, when_quiet: Any) -> None:
     started = 0

@@ -22,6 +22,7 @@ from tests.journal.jobs import PATH, Session, results_on
 SMALL = JournalOptions(checkpoint_ms=50, compact_bytes=400)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-4")
 @given(histories)
 def test_the_writer_knows_at_every_moment_what_a_replay_would_say(history: History) -> None:
@@ -31,6 +32,7 @@ def test_the_writer_knows_at_every_moment_what_a_replay_would_say(history: Histo
     assert replay(found.records).candidates == history.writer.state.candidates
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-4")
 @given(histories)
 def test_replaying_twice_gives_the_same_state(history: History) -> None:
@@ -44,6 +46,7 @@ def test_replaying_twice_gives_the_same_state(history: History) -> None:
     assert vars(first) == vars(second)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-6")
 @given(histories)
 def test_a_compacted_journal_replays_to_the_same_state(history: History) -> None:
@@ -52,6 +55,7 @@ def test_a_compacted_journal_replays_to_the_same_state(history: History) -> None
     assert meaning(replay(compacted.records)) == meaning(history.writer.state)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-6")
 @given(histories)
 def test_whatever_follows_means_the_same_after_a_compaction(history: History) -> None:
@@ -63,6 +67,7 @@ def test_whatever_follows_means_the_same_after_a_compaction(history: History) ->
         assert meaning(compacted) == meaning(writer.state)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-6")
 @given(histories)
 def test_compacting_what_is_compacted_changes_no_byte(history: History) -> None:
@@ -73,6 +78,7 @@ def test_compacting_what_is_compacted_changes_no_byte(history: History) -> None:
     assert (writer.offset, writer.durable) == (len(once), len(once))
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-6")
 @given(histories)
 def test_the_writer_goes_on_in_the_compacted_file(history: History) -> None:
@@ -177,6 +183,7 @@ def test_a_job_whose_journal_is_compacted_again_and_again_ends_as_any_other() ->
     assert len(disk.read(PATH)) < len(wanted.read(PATH)) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-6")
 def test_a_compaction_that_fails_leaves_a_journal_from_which_the_run_goes_on() -> None:
     wanted = Disk()

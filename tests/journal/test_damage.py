@@ -130,6 +130,7 @@ def test_every_flipped_bit_is_found(kind: str) -> None:
     assert verdicts == {ScanVerdict.FOREIGN, ScanVerdict.CORRUPT, ScanVerdict.TORN}
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @EVERY_KIND
 def test_every_truncation_leaves_a_true_beginning_and_says_what_was_cut(kind: str) -> None:
@@ -147,6 +148,7 @@ def test_every_truncation_leaves_a_true_beginning_and_says_what_was_cut(kind: st
         assert known(replay(cut.records)) == moments(kind)[len(whole) - 1]
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @EVERY_KIND
 def test_every_byte_is_missed_whatever_stands_in_its_place(kind: str) -> None:
@@ -157,6 +159,7 @@ def test_every_byte_is_missed_whatever_stands_in_its_place(kind: str) -> None:
             check_damage(kind, data[:place] + bytes([other]) + data[place + 1 :], place)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @EVERY_KIND
 def test_zeros_in_the_place_of_any_range_are_found(kind: str) -> None:
@@ -178,6 +181,7 @@ def check_tail(kind: str, data: bytes, place: int) -> None:
     assert found.verdict in ((ScanVerdict.CORRUPT, ScanVerdict.TORN) if whole else (ScanVerdict.FOREIGN,))
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @EVERY_KIND
 def test_a_range_of_bytes_that_is_there_twice_is_found(kind: str) -> None:

@@ -58,6 +58,7 @@ def without_power(disk: Disk) -> Disk:
     return disk.crash(lambda ways: 1)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
 def test_word_is_left_and_the_next_run_goes_on_from_what_was_synced_and_ends_as_any_other(fsync: FsyncPolicy) -> None:
@@ -72,6 +73,7 @@ def test_word_is_left_and_the_next_run_goes_on_from_what_was_synced_and_ends_as_
         assert results_on(disk) == results_on(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
 def test_nothing_is_believed_that_a_loss_of_power_could_have_taken(fsync: FsyncPolicy) -> None:
@@ -81,6 +83,7 @@ def test_nothing_is_believed_that_a_loss_of_power_could_have_taken(fsync: FsyncP
         assert Session(disk, options=options(fsync)).opened.resume_point.end <= safe
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
 def test_what_the_next_run_has_ended_stays_ended_when_the_power_goes(fsync: FsyncPolicy) -> None:
@@ -99,6 +102,7 @@ def test_that_is_also_so_where_the_name_of_a_compacted_journal_could_not_be_sync
         assert read_journal(without_power(disk), PATH)[1].is_end
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2", "JRN-3")
 def test_a_loss_of_power_after_that_costs_nothing_either() -> None:
     wanted = Disk()

@@ -98,6 +98,7 @@ def test_a_commit_record_says_whether_the_sinks_were_synced_before_it(fsync: Fsy
     assert said == {fsync == "always"}
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2")
 @pytest.mark.parametrize("fsync", ["always", "batch"])
 def test_whatever_a_sink_holds_its_outcome_is_already_safe_from_a_loss_of_power(fsync: FsyncPolicy) -> None:
@@ -122,6 +123,7 @@ def test_whatever_a_sink_holds_its_outcome_is_already_safe_from_a_loss_of_power(
     assert looked > 60
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2")
 @EVERY_POLICY
 def test_whatever_the_policy_a_killed_process_loses_nothing_that_was_written(fsync: FsyncPolicy) -> None:

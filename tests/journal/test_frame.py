@@ -32,6 +32,7 @@ def flipped(data: bytes, bit: int) -> bytes:
     return data[:place] + bytes([data[place] ^ (1 << which)]) + data[place + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-1")
 @given(
     st.integers(0, 255), st.binary(max_size=300), st.integers(0, 255), st.binary(max_size=20), st.binary(max_size=20)
@@ -44,6 +45,7 @@ def test_a_record_is_found_as_it_was_written_wherever_it_lies(
     assert read_frame(data, len(before)) == RecordFrame(type_, version, body, len(before), end)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-1")
 @given(st.integers(0, 255), st.binary(max_size=300), st.binary(min_size=HEAD_BYTES, max_size=HEAD_BYTES))
 def test_a_body_with_free_bytes_before_it_becomes_the_same_record(type_: int, body: bytes, free: bytes) -> None:
@@ -64,6 +66,7 @@ def test_there_is_a_type_for_the_header_and_one_for_each_kind_of_record() -> Non
     assert [type_.name for type_ in RecordType] == ["HEADER", "WINDOW", "ATTEMPT", "TERMINAL", "COMMIT", "CHECKPOINT"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @given(st.integers(0, 255), st.binary(max_size=40), st.data())
 def test_no_flipped_bit_goes_unseen(type_: int, body: bytes, data: st.DataObject) -> None:
@@ -72,6 +75,7 @@ def test_no_flipped_bit_goes_unseen(type_: int, body: bytes, data: st.DataObject
     assert isinstance(read_frame(flipped(frame, bit), 0), Fault)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @given(st.binary(max_size=60), st.data())
 def test_no_piece_of_a_record_passes_for_the_whole(body: bytes, data: st.DataObject) -> None:
@@ -106,6 +110,7 @@ def test_a_damaged_head_is_told_from_a_short_file(place: int) -> None:
         assert fault_at(data) == Fault("the head of the record is damaged")
 
 
+@pytest.mark.slow
 def test_a_length_that_no_record_can_have_is_damage_even_where_it_matches_its_check() -> None:
     head = encode_frame(RecordType.TERMINAL, bytes(BODY_BYTES_MAX + 1))[:HEAD_BYTES]
     assert fault_at(head) == Fault("the head of the record is damaged")

@@ -276,6 +276,7 @@ def test_sinks_are_rolled_back_and_synced_before_the_journal_is_cut() -> None:
     assert log[cut + 1 :] == [f"sync {PATH}", f"append {PATH}", f"sync {PATH}"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_what_a_dead_process_had_not_synced_is_safe_once_it_was_gone_on_from() -> None:
     wanted = interrupted(10**6)
@@ -287,6 +288,7 @@ def test_what_a_dead_process_had_not_synced_is_safe_once_it_was_gone_on_from() -
             assert results_on(found) == results_on(wanted), polls
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3", "JRN-4")
 def test_going_on_twice_without_having_done_anything_finds_the_same() -> None:
     for polls in range(0, 54, 3):
@@ -313,6 +315,7 @@ def test_outcomes_that_were_told_and_not_committed_are_not_counted_after_going_o
     assert twice.resume_point == once.resume_point
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_a_death_at_any_moment_of_going_on_is_gone_on_from_again() -> None:
     wanted = interrupted(10**6)

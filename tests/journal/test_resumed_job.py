@@ -39,6 +39,7 @@ def deaths(kernel: KernelOptions = KERNEL, options: JournalOptions = JOURNAL) ->
         yield session, disk
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_a_job_that_died_at_any_moment_ends_with_the_same_summary_and_the_same_bytes() -> None:
     summary, wanted = undisturbed()
@@ -49,6 +50,7 @@ def test_a_job_that_died_at_any_moment_ends_with_the_same_summary_and_the_same_b
     assert count > 50
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 @given(
     script=st.lists(words, max_size=30),
@@ -81,6 +83,7 @@ def test_a_job_that_died_again_and_again_ends_as_if_nothing_had_happened(
     assert results_on(disk) == results_on(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_what_is_committed_is_not_worked_on_again() -> None:
     for first, disk in deaths():
@@ -91,6 +94,7 @@ def test_what_is_committed_is_not_worked_on_again() -> None:
         assert {seq for seq, _ in first.crew.worked} | {seq for seq, _ in second.crew.worked} == set(range(40))
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_no_seq_is_applied_to_a_sink_twice() -> None:
     for _, disk in deaths():
@@ -111,6 +115,7 @@ def retries_told(session: Session) -> dict[int, int]:
     return written
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3", "RTY-2")
 def test_retries_that_were_spent_are_not_granted_again() -> None:
     spent = 0
@@ -132,6 +137,7 @@ def test_retries_that_were_spent_are_not_granted_again() -> None:
     assert spent > 5
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_windows_are_closed_in_order_and_none_is_left_out() -> None:
     summary, _ = undisturbed()
@@ -145,6 +151,7 @@ def test_windows_are_closed_in_order_and_none_is_left_out() -> None:
         assert [command.id for command in second.told(WindowClosed)][-1] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-6", "JRN-3")
 def test_windows_that_had_adapted_are_cut_again_as_they_were() -> None:
     sizes = set()
@@ -163,6 +170,7 @@ def test_windows_that_had_adapted_are_cut_again_as_they_were() -> None:
     assert len(sizes) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-6", "JRN-2")
 def test_a_window_is_in_the_journal_before_any_outcome_of_it() -> None:
     for _, disk in deaths(ADAPTIVE):
@@ -174,6 +182,7 @@ def test_a_window_is_in_the_journal_before_any_outcome_of_it() -> None:
                 assert each.record.end <= covered
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3", "CAN-3")
 @pytest.mark.parametrize("budget", [0, 1, 3, 5])
 def test_an_error_budget_goes_on_where_it_stood(budget: int) -> None:
@@ -208,6 +217,7 @@ def test_a_run_that_went_to_its_end_does_nothing_when_it_is_run_again() -> None:
     assert results_on(disk) == before
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_the_journal_of_a_resumed_job_tells_of_every_seq_once() -> None:
     for _, disk in deaths():

@@ -200,6 +200,7 @@ def test_what_does_not_begin_with_a_header_is_no_journal(data: bytes, message: s
     assert scan(data) == ScanResult([], ScanVerdict.FOREIGN, 0, message)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @given(st.binary(max_size=400))
 def test_garbage_is_no_journal(data: bytes) -> None:

@@ -385,6 +385,7 @@ class Weighty:
         weakref.finalize(self, freed.set)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["argument", "result", "error"])
 def test_an_idle_worker_keeps_nothing_of_the_last_task(make_lane: MakeLane, kept: str) -> None:
     lane = make_lane(max_concurrency=1)

@@ -82,8 +82,3 @@ def test_the_concurrency_is_fixed_unless_a_lower_bound_is_given() -> None:
 def test_a_lane_that_redirects_must_be_able_to_find_its_target() -> None:
     with pytest.raises(OperatorError, match="pass find="):
         Lane(LaneConfig(name="lane", **REDIRECT))
-
-
-def test_the_old_name_of_is_dynamic_works_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="use is_dynamic"):
-        assert LaneConfig(name="lane", min_concurrency=1, max_concurrency=2).dynamic

@@ -56,6 +56,7 @@ def test_the_traceback_begins_in_the_task(make_lane: MakeLane) -> None:
     assert error.__traceback__.tb_frame.f_code.co_name == "raising"
 
 
+@pytest.mark.slow
 def test_a_failed_task_is_freed_without_the_garbage_collector(make_lane: MakeLane) -> None:
     class Story(Exception):
         pass

@@ -76,6 +76,7 @@ def test_all_entries_can_be_seen() -> None:
     assert sorted(filled(("a", 1), ("b", 2), ("c", 1))) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-3, 3), max_size=200))
 def test_popping_everything_is_a_stable_sort(priorities: list[int]) -> None:
     queue: PriorityQueue[int] = PriorityQueue(len(priorities))
@@ -124,7 +125,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert self.queue.peek() == self.model[0][1]
 
 
-TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine = pytest.mark.slow(QueueMachine.TestCase)
 
 
 # Tasks and waiting submissions of a lane

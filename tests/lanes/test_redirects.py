@@ -67,6 +67,7 @@ def test_a_name_that_was_given_up_is_free_again() -> None:
     assert "a" in made
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.integers(0, 7)), min_size=8, max_size=8))
 def test_exactly_the_graphs_with_a_cycle_are_refused(targets: list[int | None]) -> None:
     def walk_ends(start: int) -> bool:

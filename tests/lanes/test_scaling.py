@@ -91,6 +91,7 @@ def test_a_clock_that_goes_back_starts_the_watch_at_the_new_time() -> None:
     assert moving.observe(51.0, running=1, queued=1)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0, 20), st.integers(0, 6), st.integers(0, 6)), max_size=80),
     st.integers(1, 3),

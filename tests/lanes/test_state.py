@@ -223,7 +223,7 @@ class StateMachine(RuleBasedStateMachine):
 
 
 StateMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=50)
-TestStateMachine = StateMachine.TestCase
+TestStateMachine = pytest.mark.slow(StateMachine.TestCase)
 
 
 # What the machine cannot see

@@ -173,6 +173,7 @@ def test_several_add_up() -> None:
     assert durations.statistics() == DurationStatistics(count=3, total_s=10.0, max_s=7.0, p50_s=2.0, p95_s=7.0)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300))
 def test_a_percentile_is_a_duration_that_happened_and_covers_its_share(seconds: list[float]) -> None:
     counted = record_all(*seconds).statistics()

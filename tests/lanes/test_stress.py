@@ -158,6 +158,7 @@ def switching(request: pytest.FixtureRequest) -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("switching")
 @pytest.mark.req("LAN-1", "LAN-4", "LAN-5", "LAN-6", "LAN-8", "LAN-9")
 @pytest.mark.parametrize("seed", range(3))

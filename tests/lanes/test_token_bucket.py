@@ -71,6 +71,7 @@ BURSTS = st.integers(1, 50)
 STEPS_S = st.lists(st.floats(0, 100), min_size=1, max_size=60)
 
 
+@pytest.mark.slow
 @given(RATES, BURSTS, STEPS_S)
 def test_no_stretch_of_time_gives_more_than_the_burst_and_the_rate(
     rate_per_s: float, burst: int, steps_s: list[float]
@@ -86,6 +87,7 @@ def test_no_stretch_of_time_gives_more_than_the_burst_and_the_rate(
             assert last - first + 1 <= allowed + 1e-3
 
 
+@pytest.mark.slow
 @given(RATES, BURSTS, st.lists(st.floats(-50, 100), min_size=1, max_size=60))
 def test_a_jumping_clock_never_gives_more_than_its_steps_forward(
     rate_per_s: float, burst: int, steps_s: list[float]
@@ -99,6 +101,7 @@ def test_a_jumping_clock_never_gives_more_than_its_steps_forward(
     assert taken <= burst + rate_per_s * forward_s + 1e-3
 
 
+@pytest.mark.slow
 @given(RATES, BURSTS, st.floats(0, 1e6))
 def test_whoever_waits_as_long_as_told_gets_a_token(rate_per_s: float, burst: int, now_s: float) -> None:
     bucket = TokenBucket(rate_per_s, burst)

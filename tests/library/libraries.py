@@ -12,7 +12,7 @@ from inorder.library.connection import connect_library
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult
 from inorder.library.sink import LibrarySink
-from inorder.library.verify import verify_library
+from inorder.library.whole.verify import verify_library
 from inorder.sinks.base import Entry
 from tests.library.making import success
 
@@ -74,7 +74,7 @@ def describe(data: Path | str, *questions: str) -> dict[str, Any]:
                 for step in ("doctags", "chunk")
                 for found in reader.read_results(step)
             ],
-            "vectors": [(item_id, reader.read_dense(item_id)) for item_id in reader.list_visible("embed:dense")],
+            "vectors": [(found.item_id, found.content) for found in reader.read_results("embed:dense")],
             "rows": [(item_id, reader.read_rows(item_id)) for item_id in reader.list_visible("index")],
             "answers": [find(data, question, mode) for question in questions for mode in ("lexical",)],
         }

@@ -54,12 +54,9 @@ def make_document(
         FileRows(
             item_id=item_id,
             kind="document",
-            path="",
             language="en",
             lines=0,
             note="",
-            sha256="",
-            cfg_hash="",
             chunks=[
                 ChunkRow(
                     f"{hash_content(f'{item_id} {number} {text}'.encode()).hex()}",
@@ -78,7 +75,7 @@ def make_document(
     index = StepResult(INDEX, settings, chunks.output, bytes.fromhex(rows.digest))
     found = [each for each in (document, chunks, index) if each.step in steps]
     if spec:
-        found.append(make_dense_result(settings, chunks.output, make_vectors(texts, spec)))
+        found.append(make_dense_result(settings, chunks.output, make_vectors(texts, spec), [1.0] * len(texts)))
     return FileResult(file, found, rows if INDEX in steps else None, is_held=is_held)
 
 
@@ -89,12 +86,9 @@ def make_code(item_id: str, text: str, *names: str) -> FileResult:
         FileRows(
             item_id=item_id,
             kind="code",
-            path="",
             language="python",
             lines=1,
             note="",
-            sha256="",
-            cfg_hash="",
             chunks=[
                 ChunkRow(
                     hash_content(f"{item_id} {text}".encode()).hex(), "function", names[0], item_id, 1, 1, "", text

@@ -40,7 +40,7 @@ def test_the_results_of_the_failed_step_and_of_those_after_it_go_with_the_public
         file = reader.get_file("docs/a")
         document = reader.read_result("docs/a", "doctags")
         assert reader.read_result("docs/a", "chunk") is None
-        assert reader.read_dense("docs/a") is None
+        assert reader.read_result("docs/a", "embed:dense") is None
     assert file is not None
     assert file.states.keys() == {"doctags", "chunk"}
     assert document is not None

@@ -13,7 +13,7 @@ import pytest
 from inorder.library.connection import connect_library, library_path
 from inorder.library.rows import FileResult
 from inorder.library.sink import LibrarySink
-from inorder.library.verify import verify_library
+from inorder.library.whole.verify import verify_library
 from inorder.sinks.base import Position
 from tests.library.libraries import commit, describe, opened, reading, write
 from tests.library.making import make_code, make_document, make_removal, success
@@ -200,6 +200,7 @@ def test_old_files_with_vectors_are_removed_after_it_is_durable_that_nothing_nam
     assert log[:removed][-1] == ("sync", "library.sqlite-wal")
 
 
+@pytest.mark.process
 def test_terms_that_were_lost_with_the_process_are_counted_again(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:

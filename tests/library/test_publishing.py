@@ -8,8 +8,8 @@ import pytest
 
 from inorder.library.connection import connect_library
 from inorder.library.rows import FileIdentity, FileResult
-from inorder.library.vectors import choose_merged
-from inorder.library.verify import verify_library
+from inorder.library.vectors import choose_compacted, choose_merged
+from inorder.library.whole.verify import verify_library
 from tests.library.libraries import commit, describe, find, opened, reading, write
 from tests.library.making import make_code, make_document, make_removal
 
@@ -25,7 +25,7 @@ def test_what_is_committed_is_not_visible_before_it_is_published(tmp_path: Path)
         assert reader.read_generation().number == 0
         assert list(reader.list_visible("doctags")) == []
         assert reader.read_result("docs/a", "doctags") is None
-        assert reader.read_dense("docs/a") is None
+        assert reader.read_result("docs/a", "embed:dense") is None
         assert find(tmp_path, "lamp") == []
         assert reader.get_file("docs/a") is not None
         assert sink.publish()
@@ -35,6 +35,7 @@ def test_what_is_committed_is_not_visible_before_it_is_published(tmp_path: Path)
         assert [item for item, _, _ in find(tmp_path, "lamp")] == ["docs/a"]
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_seen_as_it_was_until_its_change_is_published(tmp_path: Path) -> None:
     write(tmp_path, make_document("docs/a", "yellow lamp", spec="hash:4"))
     before = describe(tmp_path, "lamp", "moon")
@@ -48,6 +49,7 @@ def test_a_changed_file_is_seen_as_it_was_until_its_change_is_published(tmp_path
     assert after["hash"] != before["hash"]
 
 
+@pytest.mark.slow
 def test_held_files_change_together_and_others_as_they_come(tmp_path: Path) -> None:
     write(tmp_path, make_document("docs/a", "yellow lamp"), make_document("docs/b", "yellow chair"))
     with opened(tmp_path) as sink:
@@ -101,6 +103,7 @@ def test_a_held_file_that_is_edited_in_the_meantime_is_published_as_it_is_now(tm
         assert list(verify_library(str(tmp_path))) == []
 
 
+@pytest.mark.slow
 def test_a_change_of_provider_is_searched_as_a_whole(tmp_path: Path) -> None:
     names = [f"docs/{number}" for number in range(12)]
     write(tmp_path, *(make_document(name, f"lamp {name}", spec="hash:4") for name in names))
@@ -185,7 +188,6 @@ def test_equal_output_leaves_what_is_there(tmp_path: Path) -> None:
         before = connection.execute("SELECT id FROM results UNION SELECT id FROM searchable").fetchall()
     with opened(tmp_path) as sink:
         commit(sink, make_document("docs/a", "lamp", spec="hash:4"))
-        assert not sink.has_pending
         assert not sink.publish()
     with closing(connect_library(str(tmp_path))) as connection:
         assert connection.execute("SELECT id FROM results UNION SELECT id FROM searchable").fetchall() == before
@@ -212,6 +214,7 @@ def test_vectors_of_other_chunks_are_not_searched(tmp_path: Path) -> None:
         assert dict(connection.execute("SELECT name, value FROM meta"))["vectors_count"] == "0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["", "hash:4"])
 def test_an_update_equals_a_build_from_scratch(tmp_path: Path, spec: str) -> None:
     texts = [f"lamp number {number} and word{number % 7}" for number in range(60)]
@@ -244,6 +247,7 @@ def test_an_update_equals_a_build_from_scratch(tmp_path: Path, spec: str) -> Non
         assert find(updated, question, "lexical") == find(scratch, question, "lexical")
 
 
+@pytest.mark.slow
 def test_files_with_vectors_stay_few(tmp_path: Path) -> None:
     with opened(tmp_path) as sink:
         for number in range(100):
@@ -263,6 +267,16 @@ def test_files_of_one_size_are_merged() -> None:
     assert choose_merged([*[30] * 6, *[5] * 6]) == 12
     assert choose_merged([*[5] * 5, 1]) == 6
     assert choose_merged([*[50] * 5, 1]) == 0
+
+
+def test_a_large_file_is_not_copied_to_keep_few_files() -> None:
+    assert choose_compacted([], 4) == 0
+    assert choose_compacted([9, 5, 3, 1], 4) == 0
+    assert choose_compacted([1000, 1, 1, 1, 1], 4) == 4
+    assert choose_compacted([1000, 4, 1, 1, 1], 4) == 3
+    assert choose_compacted([1000, 400, 30, 2, 1], 4) == 2
+    assert choose_compacted([4, 3, 2, 1, 1], 4) == 5
+    assert choose_compacted([1000, 1, 1], 1) == 3
 
 
 def test_a_lost_file_with_vectors_is_noticed_and_written_again(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from inorder.errors import IntegrityError, OperatorError
 from inorder.index.contents import read_chunk_text
 from inorder.index.symbols import find_definitions
 from inorder.library.connection import connect_library, library_path
-from inorder.library.copying import export_search_copy
 from inorder.library.reader import LibraryReader
-from inorder.library.rows import FileIdentity, FileResult, decode_result, encode_result
-from inorder.library.sink import LibrarySink, LibrarySource
-from inorder.library.verify import verify_library
+from inorder.library.rows import FileIdentity, FileResult, LibrarySource, decode_result, encode_result
+from inorder.library.sink import LibrarySink
+from inorder.library.whole.copying import export_search_copy
+from inorder.library.whole.verify import verify_library
 from tests.library.libraries import commit, describe, find, opened, reading, write
 from tests.library.making import make_code, make_document, make_removal
 
@@ -28,6 +28,18 @@ def change(data: Path, *statements: str) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.commit()
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 1000])
+def test_a_listing_in_pages_has_every_file_below_a_source_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr("inorder.library.reader.PAGE", page)
+    names = ["docs", "docs-x", "docs/a", "docs/b", "docs/b/c", "docs0", "docs~2/a"]
+    write(tmp_path, *(make_document(name, "lamp") for name in names))
+    with reading(tmp_path) as reader:
+        assert [file.item_id for file in reader.list_files("docs")] == ["docs", "docs/a", "docs/b", "docs/b/c"]
+        assert [file.item_id for file in reader.list_files()] == names
 
 
 def test_files_are_listed_in_the_order_of_their_ids_below_a_source(tmp_path: Path) -> None:
@@ -69,7 +81,7 @@ def test_sources_keep_their_names_and_settings_their_parts(tmp_path: Path) -> No
         sink.put_source(LibrarySource("docs", "/old/docs"))
         sink.put_source(LibrarySource("docs~2", "/other/docs\udcff"))
         sink.put_source(LibrarySource("docs", "/new/docs"))
-        sink.register_settings("chunk", "s1", {"size": "512"})
+        sink.add_settings("chunk", "s1", {"size": "512"})
         commit(sink, make_document("docs/a.md", "lamp"))
         sink.publish()
     with reading(tmp_path) as reader:
@@ -167,6 +179,7 @@ def test_a_damaged_text_is_noticed_by_a_search(tmp_path: Path, statement: str) -
         connection.execute("SELECT text FROM chunks").fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "where"),
     [
@@ -209,6 +222,7 @@ def test_after_a_run_the_library_is_one_file_that_can_be_read_from_a_read_only_m
         tmp_path.chmod(0o755)
 
 
+@pytest.mark.process
 def test_a_library_in_log_mode_without_a_log_is_read_from_a_read_only_medium(tmp_path: Path) -> None:
     with opened(tmp_path) as sink, reading(tmp_path):  # a reader that stays keeps the database in log mode
         commit(sink, make_document("docs/a", "yellow lamp"))
@@ -245,6 +259,7 @@ def test_a_reader_sees_one_generation_whole_while_another_one_is_published(tmp_p
             assert {text for (text,) in connection.execute("SELECT text FROM chunks")} == {"one", "two", "three"}
 
 
+@pytest.mark.slow
 def test_the_log_is_emptied_while_a_reader_is_attached(tmp_path: Path) -> None:
     with opened(tmp_path) as sink, reading(tmp_path) as reader:
         text = os.urandom(2000).hex()
@@ -258,6 +273,7 @@ def test_the_log_is_emptied_while_a_reader_is_attached(tmp_path: Path) -> None:
     assert largest < 64 * 2**20
 
 
+@pytest.mark.slow
 def test_a_copy_for_search_answers_as_the_library_and_cannot_be_written(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
     data.mkdir()

@@ -64,6 +64,7 @@ class LibraryHarness(SinkHarness):
         return failed(seq, make_failure(make_document(f"docs/{seq}", f"text of {seq}"), "chunk"))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_a_library_is_a_sink(rule: Callable[[MakeHarness], None], tmp_path_factory: pytest.TempPathFactory) -> None:
     rule(lambda: LibraryHarness(tmp_path_factory.mktemp("library")))

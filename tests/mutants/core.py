@@ -22,7 +22,6 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "core/ledger.py",
         "self.dispatched_count += 1\n        self.fence(seq)",
         "self.dispatched_count += 1",
-        "tests/core/test_ledger.py::test_a_reclaimed_attempt_is_fenced_until_the_next_lease",
     ),
     Mutant(
         "a second answer from the holder is overlooked",
@@ -423,5 +422,26 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         'state.find_window(seq).used_bytes += len(partial) - len(state.partials.get(seq, b""))',
         "pass",
         "tests/core/test_partial_results.py",
+    ),
+    Mutant(
+        "running items have no grace when the error budget is exceeded",
+        "core/cursor.py",
+        "else state.options.cancel_grace_ms",
+        "else 0",
+        "tests/core/test_error_budget.py::test_work_in_flight_has_the_grace_of_a_cancel_when_the_budget_runs_out",
+    ),
+    Mutant(
+        "drain ends running items like stop",
+        "core/cursor.py",
+        'if state.options.on_budget == "drain"',
+        "if False",
+        "tests/core/test_error_budget.py::test_a_budget_that_runs_out_can_let_work_in_flight_end",
+    ),
+    Mutant(
+        "an item past its time limit took no time",
+        "core/results.py",
+        "self.fail_item(lease, event.seq, failure, event.exec_ms, event.began_ms)",
+        "self.fail_item(lease, event.seq, failure, 0.0, 0.0)",
+        "tests/stage/monitor/test_otel.py::test_an_item_whose_process_is_gone_has_a_span_too[hang]",
     ),
 )

@@ -48,22 +48,21 @@ HOST_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an atomic write does not sync the file",
         "host/filesystem.py",
-        "        if is_durable:\n            file.sync()\n",
-        "",
+        "        file.append(data)\n        file.sync()\n",
+        "        file.append(data)\n",
         _ATOMIC,
     ),
     Mutant(
         "an atomic write does not sync the folder",
         "host/filesystem.py",
-        '    if is_durable:\n        filesystem.sync_directory(os.path.dirname(path) or ".")\n',
+        '    filesystem.sync_directory(os.path.dirname(path) or ".")\n',
         "",
         _ATOMIC,
     ),
     Mutant(
         "an atomic write renames before it syncs",
         "host/filesystem.py",
-        "        if is_durable:\n            file.sync()\n    finally:\n        file.close()\n"
-        "    filesystem.rename(temporary, path)\n",
+        "        file.sync()\n    finally:\n        file.close()\n    filesystem.rename(temporary, path)\n",
         "        filesystem.rename(temporary, path)\n        file.sync()\n    finally:\n        file.close()\n",
         _ATOMIC,
     ),

@@ -6,9 +6,8 @@ _STAGE = "tests/stage/test_identity.py"
 _DOCUMENTS = "tests/documents/test_identity.py"
 _PARTS = f"{_STAGE}::test_the_parts_of_a_digest_do_not_run_together"
 _ITEM = f"{_STAGE}::test_an_item_is_known_by_its_id_its_configuration_and_its_outputs"
-_CHUNKS = f"{_DOCUMENTS}::test_every_setting_of_chunks_is_part_of_their_configuration"
-_MODEL = f"{_DOCUMENTS}::test_another_model_is_another_configuration_of_dense_vectors"
-_TOTALS = f"{_DOCUMENTS}::test_the_totals_of_the_corpus_follow_every_change_and_leave_out_what_is_gone"
+_CHUNKS = f"{_DOCUMENTS}::test_chunks_depend_on_every_setting_of_the_step"
+_MODEL = f"{_DOCUMENTS}::test_dense_vectors_depend_on_the_model"
 
 IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     # ---- items, plans and inputs
@@ -72,14 +71,16 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
         "the stat of an input is read after it was hashed",
         "stage/worker.py",
         "        before = {name: FileStat.read(path) for name, path in files.items()}\n"
+        "        context.stats = {**before, **task.stats}\n"
         "        hashes = self._hash_inputs(item)\n",
         "        hashes = self._hash_inputs(item)\n"
-        "        before = {name: FileStat.read(path) for name, path in files.items()}\n",
+        "        before = {name: FileStat.read(path) for name, path in files.items()}\n"
+        "        context.stats = {**before, **task.stats}\n",
         f"{_STAGE}::test_an_input_that_changes_between_its_hash_and_its_worker_is_not_taken_for_what_was_hashed",
     ),
     Mutant(
         "the cache of hashes does not sync its log",
-        "stage/hash_cache.py",
+        "stage/files/hash_cache.py",
         "PRAGMA synchronous=NORMAL",
         "PRAGMA synchronous=OFF",
         "tests/stage/test_hash_cache_power.py",
@@ -104,7 +105,7 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
         "documents/chunk/settings.py",
         'return f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',
         'return f"hf:{Path(path).stat().st_mtime > 0}"',
-        f"{_DOCUMENTS}::test_the_bytes_of_a_tokenizer_file_are_part_of_the_configuration_and_its_path_is_not",
+        f"{_DOCUMENTS}::test_chunks_depend_on_the_bytes_of_a_tokenizer_file_and_not_on_its_path",
     ),
     # ---- vectors
     Mutant(
@@ -115,41 +116,13 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
         _MODEL,
     ),
     Mutant(
-        "the provider is not part of the configuration of vectors",
-        "documents/embed/stage.py",
-        "family: hash_strings(NAME, str(SCHEMA_VERSION), family, identity(spec))",
-        'family: hash_strings(NAME, str(SCHEMA_VERSION), family, spec.partition(":")[0])',
-        _MODEL,
-    ),
-    Mutant(
         "the content of a model folder is not part of its identity",
         "documents/embed/providers/fingerprint.py",
         "\\0{stat.size}\\0{content}\\n",
         "\\0{stat.size}\\n",
         _MODEL,
     ),
-    Mutant(
-        "the totals of the corpus do not depend on its content",
-        "documents/embed/corpus.py",
-        'f"{item_id} {found}".encode(',
-        'f"{item_id}".encode(',
-        _TOTALS,
-    ),
-    Mutant(
-        "the totals of the corpus count what is gone",
-        "documents/layout.py",
-        "    for chunks in list_chunked(data):\n        for family, lookup",
-        "    for chunks in list_vectors(data, families[-1]):\n        for family, lookup",
-        _TOTALS,
-    ),
     # ---- the index
-    Mutant(
-        "dense vectors are not an input of an indexed document",
-        "index/stage.py",
-        'inputs={"chunks": chunks.source} | ({} if dense is None else {"dense": dense.source}),',
-        'inputs={"chunks": chunks.source},',
-        f"{_DOCUMENTS}::test_other_vectors_redo_a_document_of_the_index",
-    ),
     Mutant(
         "another grammar does not redo a file",
         "index/step.py",

@@ -213,4 +213,11 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
         "if start <= seq}",
         "tests/core/resume/test_resume_limits.py",
     ),
+    Mutant(
+        "retries before an interruption are granted again",
+        "journal/replay.py",
+        "retries_granted={seq: count for seq, count in self.granted.items() if seq >= start},",
+        "retries_granted={},",
+        "tests/stage/test_plan_identity.py::test_retries_that_were_spent_before_an_interruption_stay_spent",
+    ),
 )

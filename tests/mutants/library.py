@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
+_FURTHER = "tests/index/vectors/test_further_files.py::"
 _PUBLISHING = "tests/library/test_publishing.py::"
 _DOORS = "tests/library/test_doors.py::"
 _FAILURES = "tests/library/test_failures.py::"
@@ -160,8 +161,8 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors stay with chunks that are gone",
         "library/writer.py",
-        "return bool(input_ == result.input)",
-        "return True",
+        "if result.step in (DENSE, SPARSE) and input_ != result.input:",
+        "if False:",
         f"{_DOORS}test_vectors_that_stay_the_same_belong_to_the_chunks_that_are_new",
     ),
     Mutant(
@@ -173,9 +174,66 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a target does not notice vectors that come later",
-        "library/opening.py",
-        "AND since <= {_EPOCH} AND until > {_EPOCH} WHERE",
-        "AND since > {_EPOCH} WHERE",
+        "targets/index_reader.py",
+        'f"{VERSION}\\0{digest}\\0{provider}"',
+        'f"{VERSION}\\0{provider}"',
         f"{_DOORS}test_a_target_notices_vectors_that_come_later",
+    ),
+    Mutant(
+        "vectors of another provider are searched",
+        "library/vectors.py",
+        "if vectors.spec == spec and vectors.count == count:",
+        "if vectors.count == count:",
+        f"{_FURTHER}test_vectors_of_the_same_width_and_another_provider_are_not_added_either",
+    ),
+    Mutant(
+        "merged files of vectors stay in the database",
+        "library/vectors.py",
+        "    for file in files:\n        remove_file(connection, file)\n",
+        "",
+        f"{_FURTHER}test_only_rows_that_are_alive_are_merged",
+    ),
+    Mutant(
+        "dead vectors are never left behind",
+        "library/vectors.py",
+        "    if dead * _SHARE > rows:\n",
+        "    if False:\n",
+        f"{_FURTHER}test_all_vectors_are_written_again_when_more_than_a_quarter_are_dead[6-True]",
+    ),
+    Mutant(
+        "files of vectors are merged without one that was altered",
+        "library/vectors.py",
+        "        if not stored.is_whole:\n",
+        "        if False:\n",
+        f"{_FURTHER}test_altered_vectors_are_not_merged_or_copied[0]",
+    ),
+    Mutant(
+        "the terms of an export are those of a later generation",
+        "dataset/export/export.py",
+        "            if has_terms and attempt and reader.terms is not None:\n",
+        "            if False:\n",
+        "tests/dataset/test_export_during_runs.py::"
+        "test_tables_to_which_a_run_adds_meanwhile_have_the_same_documents[file]",
+    ),
+    Mutant(
+        "an index is not looked at to tell the version of DATA",
+        "stage/data_layout.py",
+        '_EARLIER = ("index.sqlite", "index.draft.sqlite", *',
+        '_EARLIER = ("index.draft.sqlite", *',
+        "tests/cli/test_earlier_data.py::test_it_is_refused_in_python[index.sqlite]",
+    ),
+    Mutant(
+        "verify ignores the inverted index",
+        "library/whole/verify.py",
+        "if not is_inverted_index_intact(self._connection, self._count_all_terms()):",
+        "if False:",
+        "tests/cli/test_verify_library.py::test_damage_in_the_library_is_found_and_what_is_said_mends_it",
+    ),
+    Mutant(
+        "a damaged result stays when it is made again",
+        "library/writer.py",
+        "return not find_result_damage(self._connection, number, result.step, result.output)",
+        "return True",
+        "tests/cli/test_verify_library.py::test_damage_in_the_library_is_found_and_what_is_said_mends_it",
     ),
 )

@@ -8,15 +8,10 @@ _NAMES = f"{_CALLS}::test_the_name_of_a_new_manifest_becomes_durable_with_its_fi
 _SAME_CUT = f"{_CALLS}::test_a_cut_manifest_is_synced_before_it_goes_on"
 _OUTPUTS = "tests/sinks/test_outputs.py"
 _MANIFEST = "tests/sinks/test_manifest.py"
-_SKIPPED = "tests/sinks/test_skipped.py::"
 _SINK_CRASHES = "tests/sinks/test_crashes.py"
 _SQLITE = "tests/sinks/test_sqlite_power.py"
 _POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
-_PUBLISHING = "tests/index/test_publishing.py"
-_PUBLISH = f"{_PUBLISHING}::test_everything_is_durable_before_it_is_published_and_what_is_old_is_removed_after_it"
-_OLD_LOG = f"{_PUBLISHING}::test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there"
-_ENDED = f"{_PUBLISHING}::test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repeats_nothing"
-_LOST = f"{_PUBLISHING}::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again"
+_LIBRARY_POWER = "tests/library/test_power.py::test_readers_find_a_generation_whole_and_what_was_synced_is_there"
 _TARGET = "tests/targets/test_target_sink.py"
 _DIFFERENCE = "tests/targets/test_difference.py"
 _ADDRESS = "tests/targets/test_address.py"
@@ -129,18 +124,11 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         f"{_POWER}[starts over]",
     ),
     Mutant(
-        "a skipped position counts as synced",
-        "sinks/sqlite.py",
-        "        self._stored = self._position = position\n        self._is_synced = False\n",
-        "        self._stored = self._position = position\n",
-        f"{_POWER}[skips]",
-    ),
-    Mutant(
         "written rows count as synced",
         "sinks/sqlite.py",
         "        self._stored = position\n        self._is_synced = False\n",
         "        self._stored = position\n",
-        f"{_POWER}[skips]",
+        f"{_POWER}[grows]",
     ),
     Mutant(
         "a sync of the database does not wait for the disk",
@@ -165,116 +153,25 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     ),
     # ---- the index
     Mutant(
-        "the database of the index is not synced before it is published",
-        "index/drafts/publishing.py",
-        "        file.sync()\n",
-        "        pass\n",
-        _PUBLISH,
-    ),
-    Mutant(
-        "the name of the published index is not synced",
-        "index/drafts/publishing.py",
-        "    filesystem.rename(path, published)\n    filesystem.sync_directory(data)\n",
-        "    filesystem.rename(path, published)\n",
-        _PUBLISH,
-    ),
-    Mutant(
         "the vectors of the index are not synced",
         "index/vectors/files.py",
         "        self._file.sync()\n",
         "",
-        _PUBLISH,
+        _LIBRARY_POWER,
     ),
     Mutant(
         "the name of a file of vectors is not synced before the database is published",
         "index/vectors/files.py",
         "        self._filesystem.sync_directory(folder)\n",
         "",
-        _PUBLISH,
-    ),
-    Mutant(
-        "old matrices are removed before the changes are in the database",
-        "index/drafts/publishing.py",
-        '        connection.execute("PRAGMA synchronous=FULL")\n',
-        "        remove_other_files(data, ())\n",
-        _PUBLISH,
-    ),
-    Mutant(
-        "the log of an old draft is left beside a new one",
-        "index/drafts/publishing.py",
-        'endings = ("", "-wal",',
-        'endings = ("",',
-        _OLD_LOG,
-    ),
-    Mutant(
-        "the log of an old draft reappears beside a new one",
-        "index/drafts/publishing.py",
-        "        if found:\n            filesystem.sync_directory(data)\n",
-        "",
-        _OLD_LOG,
-    ),
-    Mutant(
-        "items that are skipped at once count as one file",
-        "sinks/outputs.py",
-        "Position(position.end + count, position.offset, position.checksum)",
-        "Position(position.end + 1, position.offset, position.checksum)",
-        f"{_SKIPPED}test_their_number_leaves_the_position_that_each_of_them_leaves",
-    ),
-    Mutant(
-        "items that are skipped at once are not compared with those that are stored",
-        "sinks/sqlite.py",
-        "if self.is_final or self._stored != self._position:  # some",
-        "if False:  # some",
-        f"{_SKIPPED}test_a_database_that_is_ahead_with_other_outcomes_is_noticed",
-    ),
-    Mutant(
-        "items that are skipped at once have other numbers",
-        "sinks/base.py",
-        "for seq in range(start, min(start + _ENTRIES, end))",
-        "for seq in range(start + 1, min(start + _ENTRIES, end) + 1)",
-        f"{_SKIPPED}test_a_count_advances_a_position_as_the_entries_do",
-    ),
-    Mutant(
-        "a complete draft is not published by the next run",
-        "index/drafts/draft.py",
-        "            if self._is_complete():\n",
-        "            if False:\n",
-        _ENDED,
-    ),
-    Mutant(
-        "a complete draft that is locked is thrown away",
-        "index/drafts/draft.py",
-        "with contextlib.suppress(IntegrityError):",
-        "with contextlib.suppress(IntegrityError, ValueError):",
-        f"{_PUBLISHING}::test_a_complete_draft_that_is_locked_is_kept_and_a_damaged_one_is_made_again",
-    ),
-    Mutant(
-        "a complete draft is not marked",
-        "runtime/commit.py",
-        "                complete_sink(sink)\n",
-        "                pass\n",
-        _ENDED,
-    ),
-    Mutant(
-        "a draft counts as complete before its run is",
-        "runtime/durable_run.py",
-        "is_complete=summary.stop_kind is None",
-        "is_complete=True",
-        f"{_PUBLISHING}::test_a_draft_of_a_run_that_was_stopped_by_its_error_budget_is_not_published",
-    ),
-    Mutant(
-        "lost vectors are not noticed by the next run",
-        "index/drafts/publishing.py",
-        "return are_there and are_roots_current(connection, data)",
-        "return are_roots_current(connection, data)",
-        f"{_LOST}[missing-0]",
+        _LIBRARY_POWER,
     ),
     Mutant(
         "the size of a file of vectors is not compared",
         "index/vectors/files.py",
         'return "" if size == expected else',
         'return "" if size else',
-        f"{_LOST}[cut-0]",
+        "tests/index/test_lost_vectors.py::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again[cut-0]",
     ),
     Mutant(
         "packed rows are not durable before the rows that they replace are gone",
@@ -370,24 +267,10 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         f"{_ADDRESS}::test_a_password_that_ends_at_the_wrong_place_is_refused_and_not_repeated",
     ),
     Mutant(
-        "lengths of lines that do not fit their frame are trusted",
-        "sinks/packed_frames.py",
-        "ends if ends and ends[-1] == frame.size else ()",
-        "ends",
-        "tests/sinks/test_packed_lines.py::test_frames_without_valid_lengths_are_read",
-    ),
-    Mutant(
         "one frame is kept",
         "sinks/packed_frames.py",
         "_FRAMES_KEPT = 2\n",
         "_FRAMES_KEPT = 1\n",
         "tests/sinks/test_packed_lines.py::test_a_file_that_is_read_backwards_in_blocks_decompresses_each_frame_once",
-    ),
-    Mutant(
-        "lines are skipped from an offset within one",
-        "sinks/packed_frames.py",
-        "if not ends or (before and (before > len(ends) or ends[before - 1] != offset - start)):",
-        "if not ends:",
-        "tests/sinks/test_packed_lines.py::test_lines_are_skipped_without_being_read_as_far_as_they_are_packed[40]",
     ),
 )

@@ -9,28 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.adoption import ADOPTION_MUTANTS
-from tests.mutants.cli import CLI_MUTANTS
 from tests.mutants.core import CORE_MUTANTS
 from tests.mutants.dataset import DATASET_MUTANTS
-from tests.mutants.documents import DOCUMENTS_MUTANTS
-from tests.mutants.engines import ENGINES_MUTANTS
 from tests.mutants.host import HOST_MUTANTS
 from tests.mutants.identity import IDENTITY_MUTANTS
-from tests.mutants.index import INDEX_MUTANTS
 from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.library import LIBRARY_MUTANTS
 from tests.mutants.mutant import Mutant
-from tests.mutants.report import REPORT_MUTANTS
 from tests.mutants.runner import ROOT, PytestServer, link_source
-from tests.mutants.serve import SERVE_MUTANTS
 from tests.mutants.sinks import SINKS_MUTANTS
-from tests.mutants.sources import SOURCES_MUTANTS
-from tests.mutants.stage import STAGE_MUTANTS
-from tests.mutants.store import STORE_MUTANTS
-from tests.mutants.telemetry import TELEMETRY_MUTANTS
-from tests.mutants.unchanged import UNCHANGED_MUTANTS
-from tests.mutants.watch import WATCH_MUTANTS
-from tests.mutants.wiring import WIRING_MUTANTS
 
 ALL = (
     *CORE_MUTANTS,
@@ -38,22 +25,9 @@ ALL = (
     *HOST_MUTANTS,
     *SINKS_MUTANTS,
     *IDENTITY_MUTANTS,
-    *ENGINES_MUTANTS,
-    *STAGE_MUTANTS,
-    *STORE_MUTANTS,
-    *UNCHANGED_MUTANTS,
-    *TELEMETRY_MUTANTS,
     *ADOPTION_MUTANTS,
-    *CLI_MUTANTS,
-    *INDEX_MUTANTS,
     *LIBRARY_MUTANTS,
-    *DOCUMENTS_MUTANTS,
     *DATASET_MUTANTS,
-    *WIRING_MUTANTS,
-    *REPORT_MUTANTS,
-    *SERVE_MUTANTS,
-    *SOURCES_MUTANTS,
-    *WATCH_MUTANTS,
 )
 SEEDS = 1500
 BROKEN_PROMISE = 6
@@ -108,6 +82,6 @@ def test_the_unharmed_source_passes(server: PytestServer, tmp_path: Path) -> Non
     assert run.code == 0, run.output
 
 
-def test_there_are_at_least_25_and_no_two_are_the_same() -> None:
-    assert len(ALL) >= 25
+def test_there_are_at_least_200_and_no_two_are_the_same() -> None:
+    assert len(ALL) >= 200
     assert len({(mutant.file, mutant.old, mutant.new) for mutant in ALL}) == len(ALL)

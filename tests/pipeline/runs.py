@@ -1,5 +1,6 @@
 """Runs of the pipeline on small folders, for tests."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,26 @@ class Library:
         self.data = data
         self.settings = PipelineSettings(**settings)
 
-    def run(self, *sources: Path | str, retries: bool = False, name: str | None = None, **options: Any) -> RunOutcome:
+    def run(
+        self,
+        *sources: Path | str,
+        retries: bool = False,
+        name: str | None = None,
+        hints: Sequence[Path | str] | None = None,
+        forgets: str = "",
+        **options: Any,
+    ) -> RunOutcome:
         """Run the pipeline, on threads unless the options say otherwise."""
         fixed = {"data": self.data, "policy": "io", "progress": "none", "telemetry": False, "workers": 2}
         chosen = StageOptions(**{**fixed, **options})
         request = RunRequest(
-            sources=tuple(map(str, sources)), name=name, settings=self.settings, options=chosen, retries=retries
+            sources=tuple(map(str, sources)),
+            name=name,
+            settings=self.settings,
+            options=chosen,
+            retries=retries,
+            hints=None if hints is None else tuple(map(str, hints)),
+            forgets=forgets,
         )
         return run_pipeline(request)
 
@@ -49,6 +64,11 @@ class Library:
         """The id, the step and the category of what has failed."""
         with closing(LibraryReader(str(self.data))) as reader:
             return [(each.item_id, each.step, each.category) for each in reader.list_failures()]
+
+    def list_sources(self) -> list[str]:
+        """The names of the sources."""
+        with closing(LibraryReader(str(self.data))) as reader:
+            return [each.name for each in reader.list_sources()]
 
     def list_copies(self) -> list[tuple[str, str]]:
         """The id of each copy, and that of its document."""

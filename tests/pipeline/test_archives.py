@@ -17,7 +17,7 @@ from tests.documents.docx_files import make_docx
 
 from .runs import Library, count_steps, write
 
-pytestmark = pytest.mark.req("PIP-3")
+pytestmark = [pytest.mark.req("PIP-3"), pytest.mark.slow]
 NOTE = "# {0}\n\nThe {0} stands at the edge of the wood.\n"
 ASH, BIRCH, CEDAR = (NOTE.format(name).encode() for name in ("ash", "birch", "cedar"))
 
@@ -110,6 +110,7 @@ def test_an_archive_with_a_new_time_and_the_same_bytes_is_not_opened(
     assert opened == ["box.zip"]
 
 
+@pytest.mark.slow
 def test_only_changed_members_are_read_again(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
     write(docs, **{"box.zip": make_zip({"birch.md": BIRCH, "letters/ash.md": ASH + b"more", "elm.md": b"# Elm\n"})})
@@ -156,6 +157,7 @@ def test_a_damaged_archive_is_one_failed_file(docs: Path, library: Library) -> N
     assert library.list_failures() == []
 
 
+@pytest.mark.slow
 def test_members_before_the_damage_are_read(docs: Path, library: Library, tmp_path: Path) -> None:
     whole = make_archive("tar", {"ash.md": ASH, "birch.md": BIRCH * 2000})
     write(docs, **{"box.zip": whole, "cut.tar": whole[: len(whole) // 2]})
@@ -180,6 +182,7 @@ def test_a_mail_is_a_document_and_has_attachments(docs: Path, library: Library, 
     assert opened == ["box.zip", "letter.eml"]
 
 
+@pytest.mark.slow
 def test_an_attachment_that_changes_is_read_again_and_no_other(docs: Path, library: Library, tmp_path: Path) -> None:
     write(docs, **{"letter.eml": make_mail({"a.md": ASH + b"!", "b.md": BIRCH + b"!"})})
     library.run(docs)
@@ -189,6 +192,7 @@ def test_an_attachment_that_changes_is_read_again_and_no_other(docs: Path, libra
     assert library.read_content_hash() == rebuild(tmp_path, docs)
 
 
+@pytest.mark.slow
 def test_copies_within_archives_are_found(docs: Path, library: Library, tmp_path: Path) -> None:
     write(docs, **{"other.tar": make_archive("tar", {"a.md": ASH, "z.md": b"# Z"}), "zz.md": BIRCH})
     outcome = library.run(docs)
@@ -202,6 +206,7 @@ def test_copies_within_archives_are_found(docs: Path, library: Library, tmp_path
     assert library.read_content_hash() == rebuild(tmp_path, docs)
 
 
+@pytest.mark.slow
 def test_an_office_file_with_the_name_of_an_archive_is_a_document(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
     write(docs, **{"box.zip": make_docx("<w:p><w:r><w:t>Ash</w:t></w:r></w:p>")})
@@ -220,6 +225,7 @@ def test_a_source_can_be_one_archive(docs: Path, library: Library) -> None:
     assert library.run(docs / "box.zip").counts == FileCounts(unchanged=4, not_read=1)
 
 
+@pytest.mark.slow
 @pytest.mark.req("PIP-1")
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_run_that_stops_after_the_listing_leaves_nothing_out(
@@ -229,7 +235,7 @@ def test_a_run_that_stops_after_the_listing_leaves_nothing_out(
         library.run(docs)
         write(docs, **{"box.zip": make_zip({"birch.md": BIRCH + b"more", "elm.md": b"# Elm\n"})})
     with monkeypatch.context() as patch:
-        patch.setattr("inorder.pipeline.run.run_stage", _stop)
+        patch.setattr("inorder.pipeline.passes.run_stage", _stop)
         with pytest.raises(KeyboardInterrupt):
             library.run(docs)
     outcome = library.run(docs)
@@ -266,7 +272,7 @@ def test_an_encrypted_member_fails_until_its_password_is_known(tmp_path: Path, l
     assert library.list_failures() == [("docs/box.zip/a.txt", "doctags", "input")]
     assert library.run(docs).steps == {}
     known = Library(library.data, password_file=str(passwords))
-    assert known.run(docs, retries=True).counts == FileCounts(changed=1)
+    assert known.run(docs).counts == FileCounts(changed=1)
     assert library.list_failures() == []
 
 
@@ -310,6 +316,7 @@ def test_archives_and_mail_lie_within_each_other(tmp_path: Path, library: Librar
     assert library.run(tmp_path / "docs").counts == FileCounts(unchanged=3)
 
 
+@pytest.mark.slow
 def test_the_attachments_of_a_mail_that_is_a_copy_are_copies(
     tmp_path: Path, library: Library, opened: list[str]
 ) -> None:

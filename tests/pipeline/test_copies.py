@@ -33,12 +33,14 @@ def check(library: Library, docs: Path, tmp_path: Path) -> None:
     assert library.read_content_hash() == fresh.read_content_hash()
 
 
+@pytest.mark.slow
 def test_the_first_path_is_the_document(docs: Path, library: Library) -> None:
     assert library.run(docs).counts == FileCounts(new=2, copies=1)
     assert library.list_copies() == [("docs/c.md", "docs/b.md")]
     assert library.run(docs).counts == FileCounts(unchanged=2, copies=1)
 
 
+@pytest.mark.slow
 def test_an_earlier_path_takes_the_place_of_the_document(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
     write(docs, **{"a.md": TEXT})
@@ -47,6 +49,7 @@ def test_an_earlier_path_takes_the_place_of_the_document(docs: Path, library: Li
     check(library, docs, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_later_path_is_a_copy(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
     write(docs, **{"d.md": TEXT})
@@ -54,6 +57,7 @@ def test_a_later_path_is_a_copy(docs: Path, library: Library, tmp_path: Path) ->
     check(library, docs, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_a_copy_takes_the_place_of_a_document_that_is_gone(
     docs: Path, library: Library, tmp_path: Path, is_removed: bool
@@ -69,6 +73,7 @@ def test_a_copy_takes_the_place_of_a_document_that_is_gone(
     check(library, docs, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_renamed_document_is_there_once(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
     (docs / "other.md").rename(docs / "moved.md")

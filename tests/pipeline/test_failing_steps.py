@@ -54,6 +54,7 @@ def list_made(library: Library, item_id: str) -> list[str]:
         return [step for step, state in known.states.items() if state.output is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.req("PIP-2", "COM-2")
 def test_what_the_steps_before_a_failure_made_is_kept(
     docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
@@ -68,6 +69,7 @@ def test_what_the_steps_before_a_failure_made_is_kept(
     assert library.list_failures() == []
 
 
+@pytest.mark.slow
 @pytest.mark.req("PIP-2", "COM-2")
 def test_a_step_that_fails_takes_the_rows_of_later_steps_with_it(
     docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
@@ -79,6 +81,7 @@ def test_a_step_that_fails_takes_the_rows_of_later_steps_with_it(
     assert library.list_searchable() == ["docs/ash.md", "docs/cedar.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("PIP-2", "RTY-4")
 def test_a_step_that_hangs_fails_under_its_name_after_its_own_limit(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -95,6 +98,7 @@ def test_a_step_that_hangs_fails_under_its_name_after_its_own_limit(
     assert list_made(library, "docs/birch.md") == ["doctags"], "it was handed over before the next step began"
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3", "CAN-4")
 def test_a_budget_stop_keeps_what_was_computed_and_it_is_searchable(docs: Path, library: Library) -> None:
     write(docs, **{f"broken-{number}.pdf": f"%PDF-1.4\nnot really {number}" for number in range(3)})
@@ -112,6 +116,7 @@ def test_two_runs_at_once_are_refused(docs: Path, library: Library) -> None:
         library.run(docs)
 
 
+@pytest.mark.slow
 @pytest.mark.req("PIP-7")
 def test_a_change_of_settings_becomes_visible_as_a_whole(docs: Path, library: Library) -> None:
     library.run(docs)

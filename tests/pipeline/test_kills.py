@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 from inorder.host.filesystem import SystemFilesystem
 from inorder.library.sink import LibrarySink
-from inorder.library.verify import verify_library
+from inorder.library.whole.verify import verify_library
 from inorder.sinks.manifest import ManifestSink
 
 from .runs import Library, write
@@ -113,17 +114,37 @@ def test_a_killed_run_is_completed_by_the_next(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_update_is_completed_by_the_next(tmp_path: Path) -> None:
     docs = make_sources(tmp_path)
-    libraries = []
-    for number in (*range(0, 60, 4), None):
-        library = Library(tmp_path / str(number))
-        assert run_in_child(library, docs, None) == 0
-        libraries.append((number, library))
+    first = Library(tmp_path / "first")
+    assert run_in_child(first, docs, None) == 0
     change_sources(docs)
     wanted = Library(tmp_path / "wanted")
     assert run_in_child(wanted, docs, None) == 0
-    for number, library in libraries:
+    for number in (*range(0, 60, 4), None):
+        library = Library(tmp_path / str(number))
+        shutil.copytree(first.data, library.data)
         run_in_child(library, docs, number)
         assert run_in_child(library, docs, None) == 0
         assert library.read_content_hash() == wanted.read_content_hash(), number
         assert library.list_searchable() == wanted.list_searchable()
         assert list(verify_library(str(library.data))) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("providers", [("none", "static"), ("static", "none")])
+def test_a_killed_run_is_completed_by_one_with_other_families_of_vectors(
+    providers: tuple[str, str], tmp_path: Path
+) -> None:
+    """The next run has other manifests. Rows that were not committed go from those that both have."""
+    docs = make_sources(tmp_path)
+    wanted = Library(tmp_path / "wanted")
+    assert run_in_child(wanted, docs, None) == 0
+    rows = count_rows(wanted.data)
+    first, second = providers
+    for number in range(8, 50, 5):
+        data = tmp_path / str(number)
+        run_in_child(Library(data, dense=first), docs, number)
+        assert run_in_child(Library(data, dense=second), docs, None) == 0, number
+        assert run_in_child(Library(data), docs, None) == 0
+        assert Library(data).read_content_hash() == wanted.read_content_hash(), number
+        found = count_rows(data)
+        assert [found[step] for step in STEPS[:3]] == [rows[step] for step in STEPS[:3]], number

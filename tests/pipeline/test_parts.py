@@ -19,7 +19,7 @@ from tests.documents.pdf_files import draw_lines, draw_pdf
 
 from .runs import Library, count_steps, write
 
-pytestmark = pytest.mark.req("PIP-3")
+pytestmark = [pytest.mark.req("PIP-3"), pytest.mark.slow]
 PAGES = 5
 ROOT = Path(__file__).parents[2]
 
@@ -93,6 +93,7 @@ def test_manifests_have_files_and_no_parts(docs: Path, library: Library) -> None
     assert ids == {"docs/a.md", "docs/box.zip/inner.pdf", "docs/long.pdf", "docs/short.pdf"}
 
 
+@pytest.mark.slow
 def test_a_file_with_a_failed_part_is_one_failed_file(
     docs: Path, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +166,7 @@ def test_parts_survive_a_kill(docs: Path, library: Library, tmp_path: Path, read
     assert library.read_content_hash() == rebuild(tmp_path, docs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "pages", "gone"])
 def test_parts_of_something_else_are_not_used_and_go(
     docs: Path, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str], change: str

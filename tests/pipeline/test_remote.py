@@ -13,7 +13,7 @@ from inorder.errors import InorderError
 from inorder.pipeline.outcome import FileCounts
 from inorder.pipeline.remote import count_remote, fetch_remote, list_remote
 from inorder.pipeline.resources import VisitResources
-from inorder.pipeline.source_names import SourcePart
+from inorder.pipeline.sources.names import SourcePart
 from inorder.pipeline.steps import PipelineSettings
 from inorder.pipeline.visit import FILE, RESOURCES
 from inorder.sources import fetching
@@ -23,7 +23,7 @@ from tests.sources.bucket import Bucket
 
 from .runs import Library, count_steps
 
-pytestmark = pytest.mark.req("PIP-3")
+pytestmark = [pytest.mark.req("PIP-3"), pytest.mark.slow]
 OBJECTS = {
     "a.md": b"# Lamps\n\nLit at dusk.\n",
     "b/c.txt": b"The fog horn is started when the fog comes in.\n",
@@ -94,6 +94,7 @@ def test_steps_after_the_reader_fetch_nothing(bucket: Bucket, library: Library, 
     assert fetched == []
 
 
+@pytest.mark.slow
 def test_an_update_equals_a_build_from_scratch(bucket: Bucket, library: Library, tmp_path: Path) -> None:
     library.run(ADDRESS)
     bucket.put({"a.md": b"# Lamps\n\nLit at dawn.\n", "d.md": b"# New\n"})
@@ -158,7 +159,7 @@ def test_objects_are_fetched_ahead_within_the_limits(bucket: Bucket, tmp_path: P
     items = [WorkItem(item_id=file.item_id, inputs={FILE: file.content.source}) for file in listed if file.content]
     local = WorkItem(item_id="local", inputs={FILE: str(tmp_path)})
     assert count_remote([*items, local]) == len(items) == len(OBJECTS)
-    with closing(VisitResources(settings, str(tmp_path), str(tmp_path), workers=4)) as resources:
+    with closing(VisitResources(settings, workers=4)) as resources:
         assert resources.fetcher.limits == FetchLimits(concurrency=2, rate_per_s=250)
         context: Any = SimpleNamespace(resources={RESOURCES: resources})
         fetch_remote(items, context)

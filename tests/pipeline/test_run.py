@@ -8,6 +8,8 @@ import pytest
 from inorder.documents.chunk.settings import ChunkSettings
 from inorder.documents.convert import settings as convert_settings
 from inorder.pipeline.outcome import FileCounts
+from inorder.pipeline.state import read_state
+from tests.documents.pdf_files import draw_lines, draw_pdf
 
 from .runs import Library, count_steps, write
 
@@ -54,6 +56,34 @@ def test_a_rerun_computes_nothing_and_counts_the_same_files(docs: Path, library:
     assert library.read_content_hash() == before
 
 
+def test_a_run_that_finds_nothing_to_do_is_recorded_and_leaves_the_rest_of_data_as_it_is(
+    docs: Path, library: Library
+) -> None:
+    (docs / "photo.png").unlink()  # it is looked at again as long as its time is new: nothing has hashed it
+    library.run(docs, telemetry=True)
+    kept = ("journal", "manifests", "telemetry", ".staging")
+
+    def list_kept() -> dict[str, bytes]:
+        paths = [path for name in kept for path in sorted((library.data / name).rglob("*"))]
+        return {str(path): path.read_bytes() if path.is_file() else b"" for path in paths}
+
+    before = list_kept()
+    outcome = library.run(docs, telemetry=True)
+    assert list_kept() == before
+    latest = read_state(str(library.data)).latest
+    assert latest is not None
+    assert (latest.run_id, latest.counts) == (outcome.run_id, outcome.counts)
+
+
+def test_a_run_that_finds_nothing_to_do_writes_the_metrics_that_it_is_asked_for(
+    docs: Path, library: Library, tmp_path: Path
+) -> None:
+    library.run(docs)
+    library.run(docs, telemetry=True, metrics_file=tmp_path / "metrics.prom")
+    assert "inorder_plan_items{" in (tmp_path / "metrics.prom").read_text()
+
+
+@pytest.mark.slow
 @pytest.mark.req("PIP-3", "IDX-3")
 def test_an_update_equals_a_build_from_scratch(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
@@ -82,6 +112,7 @@ def test_a_change_of_the_same_size_within_the_clock_is_noticed(docs: Path, libra
     assert library.run(docs).counts.changed == 1
 
 
+@pytest.mark.slow
 @pytest.mark.req("PIP-2", "DOC-4")
 def test_another_chunk_size_runs_the_chunker_and_what_follows(docs: Path, library: Library, tmp_path: Path) -> None:
     library.run(docs)
@@ -183,3 +214,17 @@ def test_any_number_of_workers_gives_the_same_library(docs: Path, tmp_path: Path
     library = Library(tmp_path / "other")
     assert library.run(docs, workers=workers).counts == FileCounts(new=44, not_read=1)
     assert library.read_content_hash() == wanted.read_content_hash()
+
+
+@pytest.mark.req("PIP-5")
+def test_every_run_says_which_pages_have_no_text(tmp_path: Path) -> None:
+    page, blank = draw_lines("The lamp is lit."), lambda canvas: canvas.rect(50, 50, 200, 200, fill=1)
+    write(tmp_path / "docs", **{"scans.pdf": draw_pdf(page, blank, blank), "read.pdf": draw_pdf(page)})
+    library = Library(tmp_path / "data")
+    rechunked = Library(tmp_path / "data", chunk=ChunkSettings(tokens_max=300))
+    for each in (library, library, rechunked):
+        outcome = each.run(tmp_path / "docs")
+        assert (outcome.pages_without_text, outcome.files_without_text) == (2, 1)
+    write(tmp_path / "docs", **{"scans.pdf": draw_pdf(page)})
+    assert library.run(tmp_path / "docs").pages_without_text == 0
+    assert library.run(tmp_path / "docs").pages_without_text == 0

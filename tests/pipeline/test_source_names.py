@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inorder.errors import OperatorError
-from inorder.pipeline.source_names import KnownSource, SourcePart, resolve_sources
+from inorder.pipeline.sources.names import KnownSource, SourcePart, resolve_sources
 
 pytestmark = pytest.mark.req("PIP-4")
 

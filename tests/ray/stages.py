@@ -25,6 +25,16 @@ def placed(item: inorder.WorkItem, ctx: StageContext) -> Any:
     return {**made, **known, "where": where}
 
 
+def handing(item: inorder.WorkItem, ctx: StageContext) -> Any:
+    """Hand something over, in a step, and then fail the first time; return what was handed over, and the inode of the
+    input as the driver sees it."""
+    ctx.begin_step("second")
+    if ctx.partial is None:
+        ctx.hand_over({"made": item.item_id})
+        raise inorder.StageError("it stumbles", retryable=item.meta["do"] == "stumble")
+    return {"partial": ctx.partial, "inode": ctx.stats["text"].inode}
+
+
 def gathering(item: inorder.WorkItem, ctx: StageContext) -> Any:
     """The same, once the gate is open; until then show that a worker waits."""
     gate = Path(item.meta["gate"])

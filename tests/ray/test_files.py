@@ -13,7 +13,7 @@ from inorder.stage import file_transfer
 from inorder.stage.engine import make_kernel_options
 from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
-from tests.ray.stages import gathering, placed
+from tests.ray.stages import gathering, handing, placed
 from tests.stage.jobs import Place, steady
 from tests.support.misbehaviour import Endings, wait_until
 
@@ -90,6 +90,21 @@ def test_a_stage_that_has_run_on_nodes_has_nothing_to_do_on_this_machine(machine
     assert place.run(items, placed, **on_ray(machines, files="send")).succeeded == 5
     again = place.run(items, placed)
     assert (again.succeeded, again.skipped) == (0, 5)
+
+
+@pytest.mark.req("COM-2")
+@pytest.mark.parametrize("files", ["shared", "send"])
+def test_what_a_worker_on_a_node_hands_over_reaches_the_next_attempt(
+    machines: Machines, place: Place, files: str
+) -> None:
+    """A failure has the name of the step that the node was in, and files have the stat of the driver."""
+    items = [place.item("item-00", do="stumble", outputs={}), place.item("item-01", do="fail", outputs={})]
+    outcome = place.run(items, handing, retries=1, **on_ray(machines, files=files))
+    assert (outcome.succeeded, outcome.failed) == (1, 1)
+    row = place.row("item-00")
+    assert row["partial"] == {"made": "item-00"}
+    assert row["inode"] == os.stat(items[0].inputs["text"]).st_ino
+    assert place.row("item-01")["error"]["step"] == "second"
 
 
 @pytest.mark.usefixtures("unseen")

@@ -55,6 +55,7 @@ def _make_events(number: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_report_of_many_items_has_a_bounded_size(tmp_path: Path) -> None:
     write_run(tmp_path, COUNT)
     report = build_report(tmp_path)

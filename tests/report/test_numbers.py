@@ -21,11 +21,11 @@ def reasons_of(run: dict[str, Any]) -> dict[str, int]:
 
 def test_each_item_is_processed_again_for_the_reason_that_it_had(cli: CommandLine) -> None:
     cli.sources("one", "two", "fail input", "four")
-    cli.stage("count")
+    cli.stage_in_process("count")
     cli.source("0.txt", "another input")
     cli.source("4.txt", "new")
     (cli.data / "counts" / "3.txt").unlink()
-    cli.stage("count")
+    cli.stage_in_process("count")
     [run] = report_of(cli)["runs"]
     assert reasons_of(run) == {
         "input changed": 1,
@@ -35,18 +35,18 @@ def test_each_item_is_processed_again_for_the_reason_that_it_had(cli: CommandLin
     }
     assert run["skips"]["rows"] == [{"text": "up to date", "count": 1, "example": "1.txt"}]
     cli.write("config", "other")
-    cli.stage("count")
+    cli.stage_in_process("count")
     [run] = report_of(cli)["runs"]
     assert reasons_of(run) == {"configuration changed": 4, "failed before": 1}
 
 
 def test_two_runs_are_compared_item_by_item(cli: CommandLine) -> None:
     cli.sources("one", "fail input", "three")
-    cli.stage("count")
+    cli.stage_in_process("count")
     cli.source("1.txt", "mended")
     cli.source("2.txt", "fail io")
     cli.source("3.txt", "fail input")
-    cli.stage("count", "--force")
+    cli.stage_in_process("count", "--force")
     first, second = list_run_ids(cli)
     found = report_of(cli, "--run", first, "--run", second)
     compared = found["comparison"]
@@ -83,7 +83,7 @@ def test_lost_workers_are_marks_on_the_time_axis(cli: CommandLine) -> None:
 
 def test_the_charts_end_with_every_item_committed(cli: CommandLine) -> None:
     cli.sources(*["one"] * 12)
-    cli.stage("count", "--workers", "2")
+    cli.stage_in_process("count", "--workers", "2")
     [run] = report_of(cli)["runs"]
     series = run["series"]
     assert (series["committed"][-1], series["computed"][-1]) == (12, 12)
@@ -100,7 +100,7 @@ def test_the_charts_end_with_every_item_committed(cli: CommandLine) -> None:
 
 def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine) -> None:
     cli.sources("one", "flaky 2", "three")
-    cli.stage("count", "--retries", "1", "--retry-backoff-s", "0", "--attempts-log")
+    cli.stage_in_process("count", "--retries", "1", "--retry-backoff-s", "0", "--attempts-log")
     assert cli.run("report", "--trace", "trace.json").code == 0
     trace = json.loads((cli.folder / "trace.json").read_text())
     attempts = [event for event in trace["traceEvents"] if event["ph"] == "X"]
@@ -119,9 +119,9 @@ def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine) -> No
 
 def test_runs_of_one_stage_are_the_history_of_the_dataset(cli: CommandLine) -> None:
     cli.sources("one", "fail input")
-    cli.stage("count")
+    cli.stage_in_process("count")
     cli.source("1.txt", "mended")
-    cli.stage("count")
+    cli.stage_in_process("count")
     dataset = report_of(cli)["dataset"]
     [stage] = dataset["stages"]
     assert stage["items"] == {"success": 2, "skip": 0, "failure": 0}

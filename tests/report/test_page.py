@@ -97,7 +97,7 @@ def test_the_page_asks_for_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_the_command_writes_the_page_and_prints_its_path(cli: CommandLine) -> None:
     cli.sources("one", "fail input")
-    cli.stage("count")
+    cli.stage_in_process("count")
     result = cli.run("report")
     assert (result.code, result.out) == (0, "report.html\n")
     text = (cli.folder / "report.html").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ def start_held(cli: CommandLine) -> Any:
 
 def test_a_finished_run_is_counted_item_by_item(cli: CommandLine) -> None:
     cli.sources("one", "fail input", "skip nothing in it", "warn odd page", "fail io")
-    assert cli.stage("count").code == 3
+    assert cli.stage_in_process("count").code == 3
     found = report_of(cli)
     [run] = found["runs"]
     assert run["state"] == "finished"
@@ -44,7 +44,7 @@ def test_a_finished_run_is_counted_item_by_item(cli: CommandLine) -> None:
 
 def test_a_run_without_failures_is_fine(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    assert cli.stage("count").code == 0
+    assert cli.stage_in_process("count").code == 0
     found = report_of(cli)
     assert found["verdict"]["level"] == "good"
     assert found["verdict"]["sentence"].startswith("All fine: count finished in ")
@@ -89,7 +89,7 @@ def test_a_killed_run_is_told_from_a_live_one_and_from_a_resumed_one(cli: Comman
 
 def test_a_run_that_its_error_budget_stopped_says_so(cli: CommandLine) -> None:
     cli.sources("fail input", "one")
-    cli.stage("count", "--error-budget", "0")
+    cli.stage_in_process("count", "--error-budget", "0")
     found = report_of(cli)
     [run] = found["runs"]
     assert run["state"] == "stopped"
@@ -107,9 +107,9 @@ def test_a_run_that_raised_says_what(cli: CommandLine) -> None:
 
 def test_a_run_is_chosen_by_the_start_of_its_id(cli: CommandLine) -> None:
     cli.sources("one")
-    cli.stage("count")
+    cli.stage_in_process("count")
     cli.source("1.txt", "two")
-    cli.stage("count")
+    cli.stage_in_process("count")
     first, second = (row["run_id"] for row in cli.lines() if row["status"] == "config")
     [run] = report_of(cli, "--run", first[:10])["runs"]
     assert (run["run_id"], run["counts"]["succeeded"], run["is_latest"]) == (first, 1, False)

@@ -296,6 +296,7 @@ class Thing:
     """An item that can be watched."""
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-2", "WIN-7")
 @pytest.mark.usefixtures("young_garbage")
 def test_an_item_is_let_go_as_soon_as_it_is_committed() -> None:
@@ -320,6 +321,7 @@ def test_an_item_is_let_go_as_soon_as_it_is_committed() -> None:
     assert len(alive) == 0
 
 
+@pytest.mark.slow
 def test_closing_lets_every_item_go() -> None:
     thing = Thing()
     watched = weakref.ref(thing)

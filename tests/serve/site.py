@@ -1,9 +1,12 @@
 """DATA to serve: documents of several formats, hostile ones among them, and source code."""
 
 from pathlib import Path
+from typing import Any
 
+from inorder.documents.chunk.settings import ChunkSettings
+from inorder.pipeline.outcome import RunOutcome
 from tests.documents.pdf_files import draw_lines, draw_pdf
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.runs import Library, write
 
 NOTE = "# Lamps\n\nThe keeper lights the *lamp* at dusk.\n\n| day | oil |\n|---|---|\n| 1 | 2 l |\n"
 HOSTILE_MARKDOWN = (
@@ -30,17 +33,28 @@ def measure(oil: int) -> str:
 """
 
 
-def make_site(folder: Path) -> StageRuns:
-    """All stages, run on threads."""
-    runs = StageRuns(folder)
-    runs.write("docs/note.md", NOTE)
-    runs.write("docs/deep/storm.md", HOSTILE_MARKDOWN)
-    runs.write("docs/tempest.html", HOSTILE_PAGE)
-    runs.write("docs/lamp.py", CODE)
+class Site(Library):
+    """A folder `docs`, and DATA beside it."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        super().__init__(folder / "data", **settings)
+        self.folder = folder
+        self.docs = folder / "docs"
+        self.docs.mkdir(exist_ok=True)
+
+    def write(self, **files: str | bytes) -> None:
+        write(self.docs, **files)
+
+    def read_docs(self, **options: Any) -> RunOutcome:
+        """Run the pipeline over the documents, with telemetry."""
+        return self.run(self.docs, **{"telemetry": True, **options})
+
+
+def make_site(folder: Path) -> Site:
+    """Everything that is served, run on threads."""
+    site = Site(folder, chunk=ChunkSettings(tokens_max=100), dense="hash:16")
+    site.write(**{"note.md": NOTE, "deep/storm.md": HOSTILE_MARKDOWN, "tempest.html": HOSTILE_PAGE, "lamp.py": CODE})
     pages = draw_lines("Tide tables of the harbour", "High water is at noon."), draw_lines("Low water is at six.")
-    (runs.docs / "tides.pdf").write_bytes(draw_pdf(*pages))
-    runs.doctags()
-    runs.chunk(tokens_max=100)
-    runs.embed(dense="hash:16")
-    runs.index()
-    return runs
+    site.write(**{"tides.pdf": draw_pdf(*pages)})
+    site.read_docs()
+    return site

@@ -5,8 +5,8 @@ from starlette.testclient import TestClient
 
 from inorder.errors import OperatorError
 from inorder.serve.options import ServeOptions
-from tests.documents.stage_runs import StageRuns
 from tests.serve.conftest import TOKEN, make_client
+from tests.serve.site import Site
 
 pytestmark = pytest.mark.req("VIS-2")
 WITH_TOKEN = {"authorization": f"Bearer {TOKEN}"}
@@ -45,7 +45,7 @@ def test_a_program_presents_the_token_in_a_header(guarded: TestClient) -> None:
     assert guarded.get("/api/data", headers=WITH_TOKEN).status_code == 200
 
 
-def test_metrics_need_a_token_unless_only_this_machine_can_ask(site: StageRuns, guarded: TestClient) -> None:
+def test_metrics_need_a_token_unless_only_this_machine_can_ask(site: Site, guarded: TestClient) -> None:
     assert guarded.get("/metrics").status_code == 200
     remote = make_client(site.data, token=TOKEN, host="0.0.0.0", address="http://192.0.2.7:8765")
     assert remote.get("/metrics").status_code == 401
@@ -70,7 +70,7 @@ def test_a_name_that_another_site_rebinds_to_this_machine_is_refused(client: Tes
     assert client.get("/api/data", headers={"host": host}).status_code == 421
 
 
-def test_a_further_name_can_be_allowed(site: StageRuns) -> None:
+def test_a_further_name_can_be_allowed(site: Site) -> None:
     client = make_client(site.data, token=TOKEN, allowed_hosts=("lamps.example",), address="http://lamps.example:8765")
     assert client.get("/api/data", headers=WITH_TOKEN).status_code == 200
 

@@ -12,18 +12,16 @@ from inorder.serve import isolated
 from inorder.serve.isolated import ResultCache, highlight, run_isolated
 from inorder.serve.markup import render_markdown, sanitise
 from inorder.serve.problems import RequestError
-from tests.documents.stage_runs import StageRuns
 from tests.serve.conftest import make_client
-from tests.serve.site import CODE, HOSTILE_MARKDOWN, HOSTILE_PAGE, NOTE
+from tests.serve.site import CODE, HOSTILE_MARKDOWN, HOSTILE_PAGE, NOTE, Site
 
 pytestmark = pytest.mark.req("VIS-2")
 SECRET = "the combination is 4711"
 
 
-def test_documents_are_listed_with_those_that_failed(site: StageRuns, client: TestClient) -> None:
+def test_documents_are_listed_with_those_that_failed(site: Site, client: TestClient) -> None:
     found = client.get("/api/documents").json()
-    assert found["total"] == 5
-    assert {each["id"]: each["status"] for each in found["documents"]}["docs/lamp.py"] == "skip"
+    assert found["total"] == 4, "source code is no document"
     assert client.get("/api/documents?k=2").json()["documents"] == found["documents"][:2]
     after = found["documents"][1]["id"]
     assert client.get("/api/documents", params={"after": after}).json()["documents"] == found["documents"][2:]
@@ -47,15 +45,16 @@ def test_a_page_of_a_document_has_blocks_with_boxes_and_chunks(client: TestClien
     assert client.get("/api/document?id=docs/tides.pdf&page=9").status_code == 404
 
 
-def test_a_document_shows_its_way_through_the_stages(client: TestClient) -> None:
+def test_a_document_shows_its_way_through_the_steps(client: TestClient) -> None:
     steps = {step["stage"]: step for step in client.get("/api/document?id=docs/note.md").json()["steps"]}
     assert {name: step["status"] for name, step in steps.items()} == dict.fromkeys(
         ("doctags", "chunk", "embed (dense)", "index"), "success"
     )
     assert steps["doctags"]["facts"]["tables"] == 1
-    skipped = client.get("/api/document?id=docs/lamp.py").json()
-    assert skipped["blocks"] == []
-    assert "source code" in skipped["steps"][0]["note"]
+    code = client.get("/api/document?id=docs/lamp.py").json()
+    assert code["blocks"] == []
+    steps = {step["stage"]: step for step in code["steps"]}
+    assert (steps["doctags"]["status"], steps["index"]["facts"]["kind"]) == ("none", "code")
 
 
 def test_tables_are_tables(client: TestClient) -> None:
@@ -109,6 +108,7 @@ def test_callers_and_callees_are_listed(client: TestClient) -> None:
     assert [call["name"] for call in found["callees"]] == ["dumps"]
 
 
+@pytest.mark.slow
 def test_every_line_keeps_its_text_in_any_language() -> None:
     for name, text in (
         ("a.py", "x = '''\n\n'''\n"),
@@ -157,6 +157,7 @@ def test_a_download_is_saved_and_never_displayed(client: TestClient) -> None:
     assert client.get("/api/download?id=docs/lamp.py").text == CODE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "item",
     [
@@ -170,14 +171,14 @@ def test_a_download_is_saved_and_never_displayed(client: TestClient) -> None:
         "docs\\..\\secret.txt",
         "docs/secret.txt",
         "..",
-        "data/index.sqlite",
+        "data/library.sqlite",
         "docs/note.md/../note.md",
         "docs/\u202e.md",
         "file:///etc/passwd",
     ],
 )
 @pytest.mark.parametrize("path", ["original", "download", "source", "page", "document"])
-def test_no_other_file_can_be_named(site: StageRuns, client: TestClient, path: str, item: str) -> None:
+def test_no_other_file_can_be_named(site: Site, client: TestClient, path: str, item: str) -> None:
     (site.folder / "secret.txt").write_text(SECRET)
     response = client.get(f"/api/{path}", params={"id": item})
     assert response.status_code in (400, 404)
@@ -195,10 +196,9 @@ def test_no_other_file_of_the_package_is_served(client: TestClient, path: str) -
 
 def make_own_site(folder: Path) -> tuple[Path, TestClient]:
     """Sources that a test may change, and their DATA."""
-    runs = StageRuns(folder)
-    runs.write("docs/note.md", NOTE)
-    runs.write("docs/deep/storm.md", HOSTILE_MARKDOWN)
-    runs.doctags()
+    runs = Site(folder)
+    runs.write(**{"note.md": NOTE, "deep/storm.md": HOSTILE_MARKDOWN})
+    runs.read_docs()
     return runs.docs, make_client(runs.data)
 
 
@@ -212,6 +212,7 @@ def link_folder(docs: Path, outside: Path) -> None:
     (docs / "deep").symlink_to(outside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "item"), [(link_file, "docs/note.md"), (link_folder, "docs/deep/storm.md")])
 def test_a_link_that_leads_out_of_the_sources_is_not_followed(
     tmp_path: Path, change: Callable[[Path, Path], None], item: str
@@ -228,6 +229,7 @@ def test_a_link_that_leads_out_of_the_sources_is_not_followed(
     assert "leads out of the sources" in response.json()["error"]
 
 
+@pytest.mark.slow
 def test_a_link_inside_the_sources_is_followed(tmp_path: Path) -> None:
     docs, client = make_own_site(tmp_path)
     (docs / "note.md").rename(docs / "renamed.md")
@@ -235,6 +237,7 @@ def test_a_link_inside_the_sources_is_followed(tmp_path: Path) -> None:
     assert "Lamps" in client.get("/api/original?id=docs/note.md").json()["text"]
 
 
+@pytest.mark.slow
 def test_a_source_that_is_gone_changed_or_special_says_so(tmp_path: Path) -> None:
     docs, client = make_own_site(tmp_path)
     (docs / "note.md").write_text("changed")
@@ -260,16 +263,45 @@ def test_results_of_children_are_kept_up_to_a_limit() -> None:
     assert calls == ["a", "b", "c", "b"]
 
 
+@pytest.mark.slow
 def test_the_list_follows_later_runs(tmp_path: Path) -> None:
     docs, client = make_own_site(tmp_path)
     assert client.get("/api/documents").json()["total"] == 2
     (docs / "new.md").write_text("# New")
     (docs / "note.md").unlink()
-    runs = StageRuns.__new__(StageRuns)
-    runs.folder, runs.docs, runs.data = tmp_path, docs, tmp_path / "data"
-    runs.doctags()
+    Site(tmp_path).read_docs()
     found = client.get("/api/documents").json()["documents"]
     assert [(each["id"], each["status"]) for each in found] == [
-        ("docs/deep/storm.md", "success"),
-        ("docs/new.md", "success"),
+        ("docs/deep/storm.md", "read"),
+        ("docs/new.md", "read"),
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.req("PIP-5")
+def test_files_that_are_failed_not_read_or_copies_are_listed_as_the_run_counts_them(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.write(**{"a.md": NOTE, "b.md": NOTE, "torn.pdf": b"%PDF-1.4 torn", "scan.png": b"\x89PNG\r\n\x1a\n0"})
+    outcome = site.read_docs()
+    client = make_client(site.data)
+    found = client.get("/api/documents").json()["documents"]
+    assert [(each["id"], each["status"]) for each in found] == [
+        ("docs/a.md", "read"),
+        ("docs/b.md", "copy"),
+        ("docs/scan.png", "not read"),
+        ("docs/torn.pdf", "failed"),
+    ]
+    assert (outcome.counts.failed, outcome.counts.not_read, outcome.counts.copies) == (1, 1, 1)
+    assert client.get("/api/documents", params={"status": "failed"}).json()["total"] == 1
+    steps = client.get("/api/document?id=docs/b.md").json()["steps"]
+    assert (steps[0]["status"], steps[0]["note"]) == ("copy", "the same content as docs/a.md")
+
+
+@pytest.mark.slow
+def test_the_warnings_of_a_document_are_shown(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.write(**{"scan.html": "<nav>Only a menu</nav>"})
+    site.read_docs()
+    [step, *_] = make_client(site.data).get("/api/document?id=docs/scan.html").json()["steps"]
+    assert (step["stage"], step["status"]) == ("doctags", "success")
+    assert any("only navigation" in warning for warning in step["warnings"]), step

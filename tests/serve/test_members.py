@@ -10,8 +10,8 @@ from inorder.errors import ReadError
 from inorder.serve.isolated import unpack_member
 from tests.documents.archives.archive_files import make_archive, make_zip
 from tests.documents.archives.test_attachments import make_mail
-from tests.documents.stage_runs import StageRuns
 from tests.serve.conftest import make_client
+from tests.serve.site import Site
 
 pytestmark = [pytest.mark.req("VIS-2"), pytest.mark.process]
 SECRET = "the combination is 4711"
@@ -20,8 +20,8 @@ OUTSIDE = b"# Outside\n\nA member with a name that leads out.\n"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
-    runs = StageRuns(tmp_path_factory.mktemp("members"))
+def built(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    runs = Site(tmp_path_factory.mktemp("members"), dense="none")
     inner = make_zip({"deep.md": b"# Deep\n\nIn a box within a box.\n"})
     files = {"letters/note.md": NOTE, "../../secret.md": OUTSIDE, "inner.zip": inner}
     (runs.docs / "box.zip").write_bytes(make_zip(files))
@@ -29,21 +29,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
     (runs.docs / "mail.eml").write_bytes(make_mail({"attached.md": b"# Attached\n\nTo a mail.\n"}).as_bytes())
     (runs.docs / "plain.md").write_bytes(b"# Plain\n\nA file of its own.\n")
     (runs.folder / "secret.md").write_text(SECRET)
-    runs.doctags()
-    runs.chunk()
-    runs.embed(dense="none")
-    runs.index()
+    runs.read_docs()
     return runs
 
 
 @pytest.fixture
-def client(built: StageRuns) -> Iterator[TestClient]:
+def client(built: Site) -> Iterator[TestClient]:
     with make_client(built.data) as client:
         yield client
 
 
 @pytest.fixture
-def restored(built: StageRuns) -> Iterator[Path]:
+def restored(built: Site) -> Iterator[Path]:
     """The archive, which is put back afterwards."""
     archive = built.docs / "box.zip"
     content = archive.read_bytes()
@@ -69,9 +66,7 @@ def test_a_member_is_shown_and_saved(client: TestClient, item_id: str, text: str
     assert text in client.get("/api/download", params={"id": item_id}).text
 
 
-def test_a_member_whose_name_leads_out_of_its_archive_is_read_from_the_archive(
-    client: TestClient, built: StageRuns
-) -> None:
+def test_a_member_whose_name_leads_out_of_its_archive_is_read_from_the_archive(client: TestClient, built: Site) -> None:
     ids = [each["id"] for each in client.get("/api/documents").json()["documents"]]
     [item_id] = [each for each in ids if each.endswith("secret.md")]
     assert item_id.startswith("docs/box.zip/")

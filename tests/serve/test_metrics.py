@@ -9,13 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 import inorder
-from inorder.documents.chunk import stage as chunk
-from inorder.documents.doctags import stage as doctags
 from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage.monitor.metrics import METRICS
-from inorder.stage.monitor.prometheus import FAMILIES, NOT_NUMBERS, format_sample
-from tests.documents.stage_runs import StageRuns
+from inorder.stage.monitor.prometheus import FAMILIES, format_sample
 from tests.serve.conftest import make_client
+from tests.serve.site import Site
 
 pytestmark = pytest.mark.req("VIS-3")
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+)')
@@ -48,6 +46,10 @@ def read(client: TestClient) -> dict[str, dict[str, float]]:
     return parse(response.text)
 
 
+NOT_NUMBERS = ("head", "oldest_blocked_state", "running", "waiting_for")
+"""Metrics of the telemetry that the format cannot represent."""
+
+
 def test_every_metric_of_the_telemetry_has_a_name() -> None:
     shown = [field for family in FAMILIES.values() for field in family.fields]
     assert sorted([*shown, *NOT_NUMBERS]) == sorted(METRICS)
@@ -66,18 +68,18 @@ def test_names_have_base_units_and_counters_end_with_total(name: str) -> None:
 
 def test_the_latest_run_of_every_stage_is_shown(client: TestClient) -> None:
     found = read(client)
-    labels = 'data="data",stage="doctags"'
-    assert found["inorder_items_total"][f'{labels},status="succeeded"'] == 4
+    labels = 'data="data",stage="run"'
+    assert found["inorder_items_total"][f'{labels},status="succeeded"'] == 5
     assert found["inorder_run_active"][labels] == 0
     assert found["inorder_run_successful"][labels] == 1
-    assert found["inorder_item_exec_seconds_count"][labels] == 4
+    assert found["inorder_item_exec_seconds_count"][labels] == 5
     assert 0 < found["inorder_item_exec_seconds_sum"][labels] < 60
     assert found["inorder_run_end_time_seconds"][labels] >= found["inorder_run_start_time_seconds"][labels]
     stages = {re.search('stage="([^"]+)"', each)[1] for each in found["inorder_run_info"]}  # type: ignore[index]
-    assert stages == {"doctags", "chunk", "embed", "index"}
+    assert stages == {"run"}
 
 
-def test_the_server_counts_its_requests(site: StageRuns) -> None:
+def test_the_server_counts_its_requests(site: Site) -> None:
     client = make_client(site.data)
     for path in ("/api/search?q=lamp", "/api/search?q=", "/no/such/page", "/another"):
         client.get(path)
@@ -110,14 +112,14 @@ def test_labels_are_escaped() -> None:
     assert format_sample("x", {"a": 'b"\\\n'}, 1) == 'x{a="b\\"\\\\\\n"} 1'
 
 
-def test_a_file_for_batch_jobs_has_what_the_server_would_show(site: StageRuns, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_file_for_batch_jobs_has_what_the_server_would_show(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "metrics" / "inorder.prom"
-    runs = StageRuns(tmp_path)
-    runs.write("docs/note.md", "# Lamps\n\nOil.\n")
-    runs.run(doctags.make(doctags.DoctagsSettings()), metrics_file=path)
-    runs.run(chunk.make(chunk.ChunkSettings()), metrics_file=path)
+    runs = Site(tmp_path)
+    runs.write(**{"note.md": "# Lamps\n\nOil.\n"})
+    runs.read_docs(metrics_file=path)
     found = parse(path.read_text())
-    assert found["inorder_run_successful"] == {'data="data",stage="chunk"': 1, 'data="data",stage="doctags"': 1}
+    assert found["inorder_run_successful"] == {'data="data",stage="run"': 1}
     served = read(make_client(runs.data))
     assert {name: served[name] for name in found} == found
 

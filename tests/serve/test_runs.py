@@ -18,7 +18,7 @@ from inorder.serve.catalog import Catalog
 from inorder.serve.live import LiveFeed
 from inorder.serve.options import STREAMS_MAX
 from inorder.serve.request_metrics import RequestMetrics
-from tests.documents.stage_runs import StageRuns
+from tests.serve.site import Site
 
 pytestmark = pytest.mark.req("VIS-2")
 
@@ -135,18 +135,18 @@ def collect_events(streams: LiveStreams, query: bytes, count: int) -> list[tuple
     return anyio.run(collect)
 
 
-def test_a_stream_sends_progress_and_the_report(site: StageRuns) -> None:
+def test_a_stream_sends_progress_and_the_report(site: Site) -> None:
     metrics = RequestMetrics()
     streams = LiveStreams(Catalog([str(site.data)]), metrics)
     (first, stages), (second, report) = collect_events(streams, b"", 2)
     assert (first, second) == ("progress", "report")
-    assert {stage["stage"] for stage in stages} == {"doctags", "chunk", "embed", "index"}
+    assert [(stage["stage"], stage["unit"]) for stage in stages] == [("run", "file")]
     assert "<script" not in report["html"]
     assert {"run_id", "series"} == report["runs"][0].keys()
     assert metrics.streams == 0
 
 
-def test_a_chosen_run_is_sent_once(site: StageRuns, client: TestClient) -> None:
+def test_a_chosen_run_is_sent_once(site: Site, client: TestClient) -> None:
     runs = client.get("/api/runs").json()["runs"]
     streams = LiveStreams(Catalog([str(site.data)]), RequestMetrics())
     events = collect_events(streams, f"run={runs[0]['run_id']}".encode(), 2)
@@ -156,7 +156,7 @@ def test_a_chosen_run_is_sent_once(site: StageRuns, client: TestClient) -> None:
     assert "'nothing' is not in DATA" in problem["error"]
 
 
-def test_too_many_streams_are_refused(site: StageRuns) -> None:
+def test_too_many_streams_are_refused(site: Site) -> None:
     metrics = RequestMetrics()
     metrics.streams = STREAMS_MAX
     streams = LiveStreams(Catalog([str(site.data)]), metrics)
@@ -166,9 +166,11 @@ def test_too_many_streams_are_refused(site: StageRuns) -> None:
 
 def test_the_report_is_available_as_data(client: TestClient) -> None:
     found = client.get("/api/report").json()
-    assert [run["stage"] for run in found["runs"]] == ["doctags", "chunk", "embed", "index"]
+    [run] = found["runs"]
+    assert (run["stage"], run["files"]["line"]) == ("run", "5 files: 5 new")
     assert found["verdict"]["level"] == "good"
+    assert "5 files: 5 new" in found["verdict"]["sentence"]
     listed = client.get("/api/runs").json()
-    assert listed["total"] == 4
+    assert listed["total"] == 1
     assert client.get("/api/report", params={"run": "a,b,c"}).status_code == 400
     assert client.get("/api/report", params={"run": listed["runs"][0]["run_id"]}).json()["runs"][0]["is_latest"]

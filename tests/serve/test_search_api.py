@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from inorder.serve.api.routes import ENDPOINTS
-from tests.documents.stage_runs import StageRuns
 from tests.serve.conftest import make_client
+from tests.serve.site import Site
 
 pytestmark = pytest.mark.req("VIS-2")
 
@@ -80,10 +80,11 @@ def test_data_without_an_index_says_what_to_run(tmp_path: Path) -> None:
     assert "inorder index" in response.json()["error"]
 
 
-def test_several_data_are_served_by_name(site: StageRuns, tmp_path: Path) -> None:
+def test_several_data_are_served_by_name(site: Site, tmp_path: Path) -> None:
     other = tmp_path / "harbour" / ".inorder"
     shutil.copytree(site.data, other)
-    (other / "index.sqlite").unlink()
+    (other / "library.sqlite").unlink()
+    (other / "journal" / "run.journal").unlink()
     same_name = tmp_path / "data"
     same_name.mkdir()
     client = make_client(site.data, other, same_name, site.data)

@@ -27,6 +27,7 @@ def test_a_good_seed_ends_with_its_summary(capsys: pytest.CaptureFixture[str]) -
     assert "> end of the run: Summary(" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_soak_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soak", "--seconds", "0"]) == 0
     told = capsys.readouterr().out

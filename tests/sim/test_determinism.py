@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
+from inorder.sim.crash.case import draw_case
+from inorder.sim.scenario import Scenario, draw_scenario
 from inorder.sim.world import run_seed
 
 _TELL = """
@@ -40,3 +43,18 @@ def test_different_seeds_give_different_transcripts() -> None:
 @pytest.mark.parametrize("seed", [7, 77, 777])
 def test_keeping_the_log_changes_nothing(seed: int) -> None:
     assert run_seed(seed).summary == run_seed(seed, keep_log=True).summary
+
+
+def _sum_of_items(scenario: Scenario) -> float:
+    return sum(item.cost + item.failures + item.result_bytes for item in scenario.items)
+
+
+def test_a_seed_draws_the_worlds_that_it_always_drew() -> None:
+    """Tests expect certain things of certain seeds. What is drawn in addition, as hand-overs are, has a `Random` of its
+    own."""
+    scenarios = [draw_scenario(seed) for seed in range(100)]
+    cases = [draw_case(seed) for seed in range(100)]
+    drawn = [(_sum_of_items(each), each.workers, each.memory_samples) for each in scenarios]
+    assert zlib.crc32(repr(drawn).encode()) == 2798784233
+    crashed = [(_sum_of_items(each.scenario), each.scenario.workers, each.sync_each_max) for each in cases]
+    assert zlib.crc32(repr(crashed).encode()) == 2592800190

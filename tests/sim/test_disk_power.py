@@ -110,6 +110,7 @@ def file_halves(losses: list[PowerLossState]) -> list[str]:
     return [moment for moment, disk in losses if disk.tree().get("file") not in (OLD, NEW)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sector_bytes", [1, 512])
 @pytest.mark.parametrize("has_leftover", [False, True])
 def test_a_whole_file_is_the_old_or_the_new_one_whenever_the_power_goes(sector_bytes: int, has_leftover: bool) -> None:

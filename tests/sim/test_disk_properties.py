@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
@@ -118,7 +119,7 @@ class BesideTheSystem(RuleBasedStateMachine):
 
 
 BesideTheSystem.TestCase.settings = settings(max_examples=80, stateful_step_count=30)
-test_a_disk_is_like_the_operating_system = BesideTheSystem.TestCase
+test_a_disk_is_like_the_operating_system = pytest.mark.slow(BesideTheSystem.TestCase)
 
 
 # ---- after a loss of power
@@ -184,6 +185,7 @@ class Witness:
         self.promised[path] = self.disk.read(path)
 
 
+@pytest.mark.slow
 @given(steps, st.integers(0, 1000))
 @settings(max_examples=300)
 def test_what_was_synced_to_the_root_is_found_in_every_state(story: list[tuple[Any, ...]], seed: int) -> None:
@@ -195,6 +197,7 @@ def test_what_was_synced_to_the_root_is_found_in_every_state(story: list[tuple[A
             assert found.read(path)[: len(data)] == data
 
 
+@pytest.mark.slow
 @given(steps)
 def test_once_everything_is_synced_there_is_one_state_and_it_is_what_everybody_sees(
     story: list[tuple[Any, ...]],
@@ -221,6 +224,7 @@ moves = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(moves, st.integers(0, 1000))
 @settings(max_examples=300)
 def test_renames_neither_double_files_nor_lose_them(story: list[tuple[str, ...]], seed: int) -> None:

@@ -31,16 +31,15 @@ def test_four_items_two_workers_two_faults(part: int) -> None:
     assert sum(count_explored(TWO_FAULTS, start) for start in starts) > 20_000 // (2 * PARTS)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_parts_together_are_the_whole(length: int) -> None:
+@pytest.mark.slow
+def test_batches_of_two_with_one_fault_as_a_whole_and_in_parts() -> None:
     scope = Scope(items=4, workers=2, faults=1, batch_limit=2)
-    starts = list_starts(scope, length)
-    assert len({tuple(start) for start in starts}) == len(starts) > 1
-    assert sum(count_explored(scope, start) for start in starts) == count_explored(scope)
-
-
-def test_batches_of_two_with_one_fault() -> None:
-    assert count_explored(Scope(items=4, workers=2, faults=1, batch_limit=2)) > 500
+    whole = count_explored(scope)
+    assert whole > 500
+    for length in (1, 2, 3):
+        starts = list_starts(scope, length)
+        assert len({tuple(start) for start in starts}) == len(starts) > 1
+        assert sum(count_explored(scope, start) for start in starts) == whole
 
 
 @pytest.mark.slow

@@ -4,15 +4,12 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from inorder.core.transitions import State
-from inorder.engines.attempt import Skip
-from inorder.errors import Category, Failure
 from inorder.host.filesystem import Filesystem, SystemFile, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.sinks.base import Entry, Output, Sink
@@ -21,12 +18,6 @@ from inorder.sinks.memory import MemorySink
 from inorder.sinks.outputs import OutputsSink
 from inorder.sinks.sqlite import SqliteSink
 from inorder.sinks.testing import SinkHarness
-from inorder.stage.contracts import WorkItem
-from inorder.stage.store.codec import compress
-from inorder.stage.store.database import store_path
-from inorder.stage.store.late_sink import LateStoreSink
-from inorder.stage.store.sink import StoreSink
-from inorder.stage.worker import StageResult, StageTask, StoredContent
 
 HEAD = ({"row": "__config__", "cfg_hash": "c0ffee"},)
 SCHEMA = "CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY, result TEXT NOT NULL);"
@@ -186,73 +177,6 @@ class KeepingHarness(SqliteHarness):
 
     def open(self) -> Sink:
         return SqliteSink(str(self.path), SCHEMA, self._write, keeps=True)
-
-
-class StoreHarness(SinkHarness):
-    """The store of a stage. Rows are read in the order in which they were written."""
-
-    is_exclusive = True
-    applies_payloads = False
-
-    def __init__(self, folder: Path) -> None:
-        self.data = folder
-        self.statements: list[str] = []
-
-    def open(self) -> Sink:
-        sink = StoreSink(str(self.data), "stage", removes_failed=True)
-        sink._connection.set_trace_callback(self.statements.append)
-        return sink
-
-    def entry(self, seq: int, outcome: State) -> Entry:
-        return make_stored_entry(f"item {seq}", seq, outcome)
-
-    def content(self) -> object:
-        return self._read("SELECT rowid, * FROM items ORDER BY rowid") + self._read("SELECT * FROM inorder_position")
-
-    def applied_seqs(self) -> list[int]:
-        return [int(item_id.split()[1]) for (item_id,) in self._read("SELECT item_id FROM items ORDER BY rowid")]
-
-    def _read(self, query: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(store_path(str(self.data), "stage"))) as reader:
-            return reader.execute(query).fetchall()
-
-    def damage(self) -> None:
-        with closing(sqlite3.connect(store_path(str(self.data), "stage"))) as writer, writer:
-            writer.execute("UPDATE inorder_position SET checksum = checksum + 1")
-
-    def write_count(self) -> int:
-        return self.statements.count("COMMIT")
-
-
-class LateStoreHarness(StoreHarness):
-    """The same, opened for writing when there is something to write."""
-
-    def open(self) -> Sink:
-        sink = LateStoreSink(str(self.data), "stage", removes_failed=True)
-        open_store = sink._open
-
-        def open_traced() -> StoreSink:
-            store = open_store()
-            store._connection.set_trace_callback(self.statements.append)
-            return store
-
-        sink._open = open_traced
-        if sink._inner is not None:
-            open_traced()
-        return sink
-
-
-def make_stored_entry(item_id: str, seq: int, outcome: State, text: str = "", reason: str = "") -> Entry:
-    """Build a finished item of a stage with a store. A skip has a reason, and is removed."""
-    item = WorkItem(item_id=item_id, inputs={"text": f"/sources/{item_id}"}, outputs={"loud": f"loud/{item_id}"})
-    content = text.encode() or b"result of %d" % seq * seq or b"0"
-    stored = StoredContent(len(content), sha256(content).hexdigest(), *compress(content))
-    result = StageResult({"seq": seq}, [], [], "", [], [], stored=stored)
-    payload: Any = result if outcome is State.TERMINAL_SUCCESS else None
-    if reason:
-        payload = Skip(reason, StageResult({}, [], [], "", [], [], ["loud"]))
-    failure = Failure(category=Category.INPUT, message="bad") if outcome is State.TERMINAL_FAIL else None
-    return Entry(seq, outcome, item=StageTask(item), payload=payload, failure=failure)
 
 
 def insert_results(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

@@ -174,6 +174,7 @@ def check_every_loss_of_power(make: Make, disk: Disk, states_max: int = STATES_M
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-2")
 @pytest.mark.parametrize(("make", "states_max"), [(ManifestOnDisk, 1000), (OutputsOnDisk, STATES_MAX)])
 def test_power_lost_at_any_moment_costs_nothing_that_was_synced_and_the_rest_is_done_again(
@@ -182,6 +183,7 @@ def test_power_lost_at_any_moment_costs_nothing_that_was_synced_and_the_rest_is_
     assert check_every_loss_of_power(make, new_disk(), states_max) > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [ManifestOnDisk, OutputsOnDisk])
 def test_a_disk_that_only_says_it_synced_is_found_out(make: Make) -> None:
     with pytest.raises(AssertionError, match="power lost before"):
@@ -200,6 +202,7 @@ def test_a_death_at_any_moment_loses_nothing_that_the_journal_knows_of(make: Mak
         assert run.harness.content() == wanted, operation
 
 
+@pytest.mark.slow
 @KINDS
 def test_what_a_dead_process_had_not_synced_is_synced_by_the_next(make: Make) -> None:
     wanted = undisturbed(make)
@@ -212,6 +215,7 @@ def test_what_a_dead_process_had_not_synced_is_synced_by_the_next(make: Make) ->
             assert make(found).content() == wanted, operation
 
 
+@pytest.mark.slow
 @KINDS
 def test_a_second_death_in_the_middle_of_recovery_changes_nothing(make: Make) -> None:
     wanted = undisturbed(make)

@@ -164,6 +164,7 @@ def test_a_new_run_begins_after_the_last_complete_row_of_the_one_before(path: Pa
     sink.close()
 
 
+@pytest.mark.slow
 def test_a_position_is_not_held_when_a_byte_before_it_differs_or_is_missing(path: Path) -> None:
     first = manifest(path)
     position = first.apply(entries(0, 3))
@@ -199,6 +200,7 @@ def test_rolling_back_to_where_it_never_was_is_refused(path: Path) -> None:
         manifest(path).roll_back(Position(3, 100, 5), ())
 
 
+@pytest.mark.slow
 def test_many_positions_are_asked_about_and_the_file_is_read_twice_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +307,7 @@ def test_a_reader_at_any_moment_of_an_append_finds_whole_rows_and_at_most_an_unf
     assert seen[-1] == list(range(7))
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-7")
 def test_a_hundred_readers_while_it_is_written_never_find_a_torn_row(path: Path) -> None:
     sink = open_manifest(str(path), row_of, head=HEAD)

@@ -1,6 +1,5 @@
 """Lines that are kept compressed: the same text at the same offsets, whatever is packed and when the power fails."""
 
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from inorder.host.zstd import load_zstd
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
-from inorder.sinks import packed_frames, packed_lines
+from inorder.sinks import packed_lines
 from inorder.sinks.checksums import PrefixChecksums
 from inorder.sinks.packed_frames import PackedFrames
 from inorder.sinks.packed_lines import PackedFile, decode_head, open_lines, pack_lines
@@ -89,6 +88,7 @@ def test_a_cut_among_packed_lines_unpacks_what_is_before_it(size: int) -> None:
     assert PackedFile(disk, PATH).read(0, 10**6) == TEXT[:size] + b"more\n"
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-6")
 @pytest.mark.parametrize("is_packed", [False, True], ids=["first", "again"])
 def test_no_line_is_lost_whenever_the_power_fails(is_packed: bool) -> None:
@@ -211,37 +211,3 @@ def test_damage_to_the_packed_lines_is_an_error(tmp_path: Path, damage: str) -> 
     with pytest.raises(IntegrityError, match="restore it from a backup"), open_lines(str(path)) as lines:
         lines.readlines()
     assert packed.exists() == (damage != "missing")
-
-
-STARTS = [len(b"".join(LINES[:number])) for number in range(len(LINES) + 1)]
-
-
-@pytest.mark.parametrize("packed", [0, 13, 40])
-def test_lines_are_skipped_without_being_read_as_far_as_they_are_packed(
-    packed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write_lines(new_disk(), b"".join(LINES[:packed]), pending=b"".join(LINES[packed:]))
-    monkeypatch.setattr(PackedFrames, "_decompress", None)
-    for start in range(len(LINES)):
-        for count in (0, 1, 2, 7, len(LINES) - start):
-            skipped = min(count, max(0, packed - start))
-            assert file.skip(STARTS[start], count) == (STARTS[start + skipped], count - skipped)
-    assert file.skip(STARTS[packed], 3) == (STARTS[packed], 3)
-    assert file.skip(5, 2) == (5, 2), "no line begins there"
-
-
-@pytest.mark.parametrize("lengths", [b"", b"damaged", zlib.compress(b"\1\0\0\0"), zlib.compress(b"\1")])
-def test_frames_without_valid_lengths_are_read(lengths: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of earlier versions have none."""
-    monkeypatch.setattr(packed_frames, "pack_lengths", lambda lines: lengths)
-    disk = new_disk()
-    write_lines(disk, TEXT).close()
-    file = PackedFile(disk, PATH)
-    assert file.skip(STARTS[3], 5) == (STARTS[3], 5)
-    assert file.read(0, len(TEXT)) == TEXT
-    monkeypatch.undo()
-    file.append(TEXT)
-    monkeypatch.setattr(packed_lines, "_LEAST_BYTES", 1)
-    file.pack("count")
-    assert file.read(0, 2 * len(TEXT)) == TEXT * 2
-    assert file.skip(len(TEXT), 40) == (2 * len(TEXT), 0), "the new ones have lengths"

@@ -97,10 +97,6 @@ class Program:
         self.sink.roll_back(Position(), ())
         self.note()
 
-    def skip_to(self, position: Position) -> None:
-        self.sink.skip_to(position)
-        self.note()
-
     def allowed_at(self, moment: int) -> list[Content]:
         """What may be found after a power loss at this event: anything from the latest sync on."""
         ended = [number for number, step in enumerate(self.steps) if step.events <= moment]
@@ -128,16 +124,9 @@ def start_over(program: Program) -> None:
     program.sync()
 
 
-def skip(program: Program) -> None:
-    program.skip_to(Position(5, 2, 77))
-    program.sync()
-    program.apply(5, 6)
-    program.sync()
-
-
 @pytest.mark.slow
 @pytest.mark.req("JRN-7")
-@pytest.mark.parametrize("steps", [grow, start_over, skip], ids=["grows", "starts over", "skips"])
+@pytest.mark.parametrize("steps", [grow, start_over], ids=["grows", "starts over"])
 def test_what_was_synced_survives_a_power_loss_at_any_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: Callable[[Program], None]
 ) -> None:

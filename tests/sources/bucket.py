@@ -1,6 +1,7 @@
 """A bucket in memory for tests, runs over it in this process, and what a run has left in DATA."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -8,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from inorder.documents.layout import list_documents
-from inorder.stage.store.reading import read_content
+import inorder
+from inorder.library.reader import LibraryReader
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
 
@@ -50,7 +51,11 @@ class Bucket:
 
     def documents(self, data: str = ".inorder") -> dict[str, bytes]:
         """Every document in DATA."""
-        return {each.doc_id: read_content(each.source) for each in list_documents(self.folder / data)}
+        place = self.folder / data
+        with closing(LibraryReader(str(place))) as library:
+            ids = [*library.list_visible("doctags")]
+        opened = inorder.open(place)
+        return {doc_id: opened.get(doc_id).json.encode() for doc_id in ids}
 
 
 def write_files(folder: Path, objects: Mapping[str, bytes]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from inorder.errors import OperatorError
 from inorder.sources.address import parse_address, resolve_source
-from inorder.stage.sources import Roots, is_address, quote_key
+from inorder.stage.sources import is_address, name_source, quote_key
 from tests.sources.bucket import Bucket
 
 
@@ -128,7 +128,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     ],
 )
 def test_a_root_is_named_after_the_last_part_of_its_address(source: str, name: str) -> None:
-    assert Roots([source]).paths == {name: source}
+    assert name_source(source) == name
 
 
 @pytest.mark.parametrize(

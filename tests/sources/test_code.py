@@ -19,6 +19,7 @@ CODE = {
 }
 
 
+@pytest.mark.slow
 def test_code_of_a_bucket_is_indexed_as_the_same_files_are(bucket: Bucket, tmp_path: Path) -> None:
     bucket.put({f"src/{key}": content for key, content in CODE.items()})
     write_files(tmp_path / "src", CODE)
@@ -33,6 +34,7 @@ def test_code_of_a_bucket_is_indexed_as_the_same_files_are(bucket: Bucket, tmp_p
     assert {hit["path"] for hit in found[0]} >= {"memory://bucket/src/lamp.py"}
 
 
+@pytest.mark.slow
 def test_only_changed_code_is_fetched(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     bucket.put(CODE)
     assert bucket.run("index", "memory://bucket").code == 0

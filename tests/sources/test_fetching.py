@@ -1,7 +1,6 @@
 """Reads through the lane: retries, pauses, ranges, and what is kept."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +10,6 @@ from inorder.sources.fetching import Fetcher, FetchLimits
 from inorder.sources.problems import RemoteProblem, translate_problem
 from inorder.sources.remote_input import GROUP_BYTES, RemoteInput, count_group
 from inorder.sources.stores import ObjectInfo, Store
-from inorder.stage.contracts import WorkItem
-from inorder.stage.options import StageOptions
-from inorder.stage.store.visits import VisitWork
-from inorder.stage.worker import StageTask, StageWork
 
 ADDRESS = "s3://bucket/a"
 
@@ -177,13 +172,3 @@ def make_input(size: int) -> RemoteInput:
 )
 def test_a_group_is_bounded_in_bytes_and_has_only_remote_inputs(sizes: list[int | None], expected: int) -> None:
     assert count_group([None if size is None else make_input(size) for size in sizes]) == expected
-
-
-def test_a_run_of_several_stages_reads_for_a_group_of_items(tmp_path: Path) -> None:
-    work = StageWork(
-        print, "doctags", StageOptions(data=tmp_path), str(tmp_path), group_size=len, before_group=lambda *_: None
-    )
-    [one, two] = [StageTask(WorkItem(item_id=name)) for name in ("a", "b")]
-    lookahead = VisitWork(work, []).lookahead
-    assert lookahead is not None
-    assert lookahead.count([one, two]) == 2

@@ -63,6 +63,7 @@ def web() -> Iterator[WebServer]:
     thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "reads"),
     [({"ETag": '"1"'}, 1), ({"Last-Modified": "Wed, 01 Jul 2020 10:00:00 GMT"}, 1), ({}, 3)],
@@ -77,6 +78,7 @@ def test_a_page_is_read_once_as_long_as_it_is_the_same(
     assert list(bucket.documents()) == ["page.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", [{"ETag": '"1"'}, {}])
 def test_a_page_that_has_changed_is_read_again(bucket: Bucket, web: WebServer, headers: dict[str, str]) -> None:
     web.headers = headers
@@ -87,6 +89,7 @@ def test_a_page_that_has_changed_is_read_again(bucket: Bucket, web: WebServer, h
     assert b"Horns" in bucket.documents()["page.md"]
 
 
+@pytest.mark.slow
 def test_a_page_that_is_gone_deletes_nothing(bucket: Bucket, web: WebServer) -> None:
     assert bucket.run("doctags", f"{web.address}/page.md").code == 0
     web.pages.clear()
@@ -96,6 +99,7 @@ def test_a_page_that_is_gone_deletes_nothing(bucket: Bucket, web: WebServer) -> 
     assert list(bucket.documents()) == ["page.md"]
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_no_mistake_of_the_operator(
     bucket: Bucket, web: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +110,7 @@ def test_a_server_that_does_not_answer_is_no_mistake_of_the_operator(
     assert "the store failed" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again(bucket: Bucket, web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inorder.sources.fetching._BACKOFF_S", 0.0)
     web.headers = {"ETag": '"1"'}

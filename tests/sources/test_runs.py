@@ -9,6 +9,7 @@ import pytest
 from tests.sources.bucket import TEXTS, Bucket, patch_call, write_files
 
 
+@pytest.mark.slow
 def test_documents_of_a_bucket_equal_those_of_the_same_files(bucket: Bucket, tmp_path: Path) -> None:
     objects = {**TEXTS, "odd name %.txt": b"Percent.\n", "mislabelled.csv": b"%PDF-1.4 not a PDF\n"}
     bucket.put({f"docs/{key}": content for key, content in objects.items()})
@@ -20,6 +21,7 @@ def test_documents_of_a_bucket_equal_those_of_the_same_files(bucket: Bucket, tmp
     assert len(bucket.documents("remote")) == 4
 
 
+@pytest.mark.slow
 def test_a_second_run_fetches_nothing(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     bucket.put(TEXTS)
     assert bucket.run("doctags", "memory://bucket").code == 0
@@ -28,6 +30,7 @@ def test_a_second_run_fetches_nothing(bucket: Bucket, monkeypatch: pytest.Monkey
     assert fetched == []
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_fetched_and_deletions_are_found_by_difference(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,6 +46,7 @@ def test_only_what_is_new_is_fetched_and_deletions_are_found_by_difference(
     assert "memory://bucket/b/c.txt" in {hit["path"] for hit in found["hits"]}
 
 
+@pytest.mark.slow
 def test_documents_of_another_source_stay(bucket: Bucket, tmp_path: Path) -> None:
     bucket.put(TEXTS)
     write_files(tmp_path / "local", {"x.md": b"# X\n"})
@@ -57,6 +61,7 @@ def test_two_sources_with_the_same_base_name_have_different_ids(bucket: Bucket) 
     assert sorted(bucket.documents()) == ["docs/a.md", "docs~2/a.md"]
 
 
+@pytest.mark.slow
 def test_hidden_and_ignored_objects_are_left_out_as_in_folders(bucket: Bucket, tmp_path: Path) -> None:
     objects = {
         ".hidden.md": b"# H\n",
@@ -87,6 +92,7 @@ def test_a_name_that_no_reader_knows_is_skipped_without_a_request(
     assert sorted(bucket.documents()) == ["bucket/c.md"]
 
 
+@pytest.mark.slow
 def test_a_listing_that_fails_half_way_ends_the_run_and_deletes_nothing(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +116,7 @@ def test_a_listing_that_fails_half_way_ends_the_run_and_deletes_nothing(
     assert bucket.documents() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["memory://bucket/nothing", "memory://elsewhere"])
 def test_an_empty_or_missing_source_is_an_error_and_not_a_deletion(bucket: Bucket, address: str) -> None:
     bucket.put(TEXTS)
@@ -124,6 +131,7 @@ def test_an_empty_or_missing_source_is_an_error_and_not_a_deletion(bucket: Bucke
     assert bucket.documents() == before
 
 
+@pytest.mark.slow
 def test_a_folder_without_objects_is_an_error_and_not_a_deletion(bucket: Bucket) -> None:
     bucket.put({"docs/a.md": b"# A\n"})
     assert bucket.run("doctags", "memory://bucket/docs").code == 0
@@ -151,6 +159,7 @@ def test_an_object_that_is_gone_before_it_is_read_fails_as_a_file_does(
     assert failure["error"]["message"] == "memory://bucket/a.md: no such object or bucket"
 
 
+@pytest.mark.slow
 def test_an_object_that_changes_while_it_is_read_fails_and_is_read_by_the_next_run(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +206,7 @@ def test_worker_processes_read_an_archive_in_place(bucket: Bucket, tmp_path: Pat
     assert bucket.documents("remote") == bucket.documents("local")
 
 
+@pytest.mark.slow
 def test_an_archive_that_was_replaced_is_opened_again(bucket: Bucket, tmp_path: Path) -> None:
     for text in (b"# First\n", b"# Second\n"):
         write_files(tmp_path / "docs", {"a.md": text})

@@ -104,6 +104,7 @@ def quoted_tables() -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "name"), quoted_tables())
 def test_a_page_quotes_what_the_code_says(page: str, name: str) -> None:
     trouble = complaint(page, name, TABLES[page, name](), marked_tables(read_page(page)).get(name))
@@ -121,6 +122,7 @@ def test_every_option_of_the_kernel_is_on_some_page() -> None:
     assert {name for name in option_names() if f"| `{name}` |" not in pages} == set()
 
 
+@pytest.mark.slow
 def test_every_option_says_its_reason() -> None:
     assert [name for name, field in declared.options().items() if not field.meaning] == []
     assert declared.options().keys() == option_names()
@@ -131,6 +133,7 @@ def test_every_option_and_every_word_of_a_lane_says_what_it_means() -> None:
         assert "|  |" not in quoted
 
 
+@pytest.mark.slow
 def test_every_field_of_a_stage_says_what_it_means() -> None:
     for quoted in (stage.item(), stage.options(), stage.outcome(), stage.metrics(), stage.events()):
         assert "|  |" not in quoted

@@ -13,14 +13,13 @@ import inorder
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from inorder.stage.store.sink import StoreSink
 from tests.stage.jobs import STAGE, Place
 from tests.stage.workers import obey
 
 
 class Death:
     """Comes at the given count of the given thing: `committed:40`, `published:7`, `planned:300`, `logged:9`,
-    `stored:2`, or never."""
+    or never."""
 
     def __init__(self, told: str) -> None:
         self._what, _, number = told.partition(":")
@@ -33,7 +32,7 @@ class Death:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(folder: Path, names: list[str], policy: str, told: str, *, is_stored: bool) -> None:
+def main(folder: Path, names: list[str], policy: str, told: str) -> None:
     place, death = Place.__new__(Place), Death(told)
     place.folder, place.data, place.sources = folder, folder / "data", folder / "sources"
     place.calls = folder / "calls"
@@ -54,14 +53,6 @@ def main(folder: Path, names: list[str], policy: str, told: str, *, is_stored: b
     OutputsSink._publish, ManifestSink.apply = publishing, appending  # type: ignore[method-assign]
     OutputsSink._unpublish = removing  # type: ignore[method-assign]
 
-    store = StoreSink.apply
-
-    def storing(self: StoreSink, entries: Any) -> Any:
-        position = store(self, entries)
-        death.look("stored")
-        return position
-
-    StoreSink.apply = storing  # type: ignore[method-assign]
     log = ResultLog.append
 
     def logging(self: ResultLog, frames: Any, last_seq: int) -> None:
@@ -85,15 +76,14 @@ def main(folder: Path, names: list[str], policy: str, told: str, *, is_stored: b
                 death.look("planned")
                 item_id, _, cfg_hash = name.partition("@")
                 is_held = item_id.endswith("!") and told
-                do = "hang" if is_held else "store" if is_stored else "shout"
+                do = "hang" if is_held else "shout"
                 yield place.item(item_id.rstrip("!"), do, cfg_hash=cfg_hash or "1")
 
     hooks = inorder.StageHooks(after_item=after_item)
-    plan = inorder.StagePlan(STAGE, Items(), retires=lambda *_: True, is_stored=is_stored)
+    plan = inorder.StagePlan(STAGE, Items(), retires=lambda *_: True)
     outcome = inorder.run_stage(plan, obey, place.options(policy=policy, fsync="batch"), hooks)
     print(msgspec.json.encode(outcome).decode())
 
 
 if __name__ == "__main__":
-    policy, _, layout = sys.argv[3].partition("+")
-    main(Path(sys.argv[1]), Path(sys.argv[2]).read_text().split(), policy, sys.argv[4], is_stored=layout == "store")
+    main(Path(sys.argv[1]), Path(sys.argv[2]).read_text().split(), sys.argv[3], sys.argv[4])

@@ -23,7 +23,7 @@ class Lives:
 
     def live(self, plan: list[str], death: str, policy: str = "cpu") -> tuple[list[str], dict[str, Any] | None]:
         """One life: the items that its workers were called for, and the outcome unless it was killed. The item `x!` is
-        held until the kill. The policy `cpu+store` stands for a stage with a store."""
+        held until the kill."""
         for name in plan:
             if name != "|":
                 self.place.item(name.partition("@")[0].rstrip("!"))

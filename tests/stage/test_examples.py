@@ -156,6 +156,7 @@ def test_what_an_orchestrator_has_run_the_commands_know(tmp_path: Path) -> None:
     assert (data / "loud" / "texts" / "empty.txt").read_text() == "NOW!\n"
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-13")
 def test_a_task_of_an_orchestrator_fails_if_its_stage_was_stopped(tmp_path: Path) -> None:
     from examples.orchestrated import shout_everything

@@ -24,8 +24,8 @@ from inorder.errors import InfrastructureError
 from inorder.stage import file_transfer
 from inorder.stage.contracts import StageError
 from inorder.stage.data_layout import DataLayout
-from inorder.stage.file_stat import FileStat
 from inorder.stage.file_transfer import RemoteWork, StageFileTransfer, remove_abandoned_folders
+from inorder.stage.files.file_stat import FileStat
 from inorder.stage.worker import StageResult, StageTask, StageWork
 from tests.stage.jobs import STAGE, Place, steady, tree
 from tests.stage.workers import obey
@@ -158,7 +158,7 @@ def test_inputs_are_told_as_the_driver_knows_them(trip: Trip, sees_files: bool) 
     item = trip.place.item("a")
     sent, _ = trip.transfer.pack_item(StageTask(item), sees_files=sees_files) or (None, 0)
     [(path, stat, digest)] = trip.transfer.unpack_value(trip.there(sent, sees_files=sees_files)).inputs
-    assert (path, stat) == (str(item.inputs["text"]), sent.stats["text"])
+    assert (path, stat) == (str(item.inputs["text"]), sent.task.stats["text"])
     assert stat.signature == FileStat.read(path).signature
     assert digest == trip.plainly(item).input_sha256
 
@@ -497,6 +497,7 @@ class Elsewhere(ThreadEngine):
 DEEDS = ["shout", "skip", "fail", "write and fail", "unreachable", "forget", "empty", "stage error"]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.req("RUN-5", "RUN-7")
 def test_a_stage_whose_items_travel_leaves_what_one_at_home_leaves(

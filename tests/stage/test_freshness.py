@@ -62,6 +62,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "reason"), CHANGES, ids=[change.__name__ for change, _ in CHANGES])
 @pytest.mark.req("RUN-4")
 def test_exactly_what_depends_on_a_change_is_redone(place: Place, change: Any, reason: str) -> None:

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from inorder.stage import file_stat, freshness
-from inorder.stage.file_stat import RACY_NS, FileStat
-from inorder.stage.hash_cache import HashCache
+from inorder.stage import freshness
+from inorder.stage.files import file_stat
+from inorder.stage.files.file_stat import RACY_NS, FileStat
+from inorder.stage.files.hash_cache import HashCache
 from tests.stage.jobs import STAGE, Place
 
 LONG_AGO_NS = 1_700_000_000_000_000_000
@@ -238,33 +239,6 @@ def test_a_time_that_sqlite_cannot_store_is_no_error(cache: HashCache, mtime_ns:
     cache.put("a", stat, "sha256", "digest")
     cache.flush()
     assert cache.get("a", stat, "sha256") == ("digest" if mtime_ns < 0 else None)
-
-
-OLD_SCHEMA = """
-CREATE TABLE files (
-    path BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER, mtime_ns INTEGER, inode INTEGER, hashed_ns INTEGER, hash TEXT,
-    PRIMARY KEY (path, kind)
-) WITHOUT ROWID
-"""
-
-
-@pytest.mark.req("RUN-17")
-def test_a_cache_without_change_times_is_not_used(tmp_path: Path) -> None:
-    path = tmp_path / "cache.sqlite"
-    stat = FileStat(10, LONG_AGO_NS, LONG_AGO_NS, 7, LONG_AGO_NS + HOUR_NS)
-    with sqlite3.connect(path) as old:
-        old.execute(OLD_SCHEMA)
-        row = (b"a", "sha256", stat.size, stat.mtime_ns, stat.inode, stat.read_ns, "stale")
-        old.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    old.close()
-    for expected in (None, "digest"):
-        opened = HashCache(str(path))
-        assert opened.get("a", stat, "sha256") == expected
-        opened.put("a", stat, "sha256", "digest")
-        opened.close()
-    with sqlite3.connect(path) as new:
-        assert new.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("signed_hashes",)]
-    new.close()
 
 
 @pytest.mark.req("RUN-17")

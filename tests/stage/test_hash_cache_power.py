@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inorder.stage.file_stat import RACY_NS, FileStat
-from inorder.stage.hash_cache import HashCache
+from inorder.stage.files.file_stat import RACY_NS, FileStat
+from inorder.stage.files.hash_cache import HashCache
 from tests.support.recorded_disk import RecordedDisk
 from tests.support.sqlite_calls import SqliteCalls
 from tests.support.system_calls import SystemCalls

@@ -9,10 +9,11 @@ import pytest
 
 import inorder
 from inorder.runtime.identity import PlanDigest, hash_strings
-from inorder.stage import file_stat, freshness, worker
+from inorder.stage import freshness, worker
+from inorder.stage.files import file_stat
+from inorder.stage.files.hash_cache import HashCache
 from inorder.stage.fingerprints import combine_sha256, list_published
 from inorder.stage.freshness import get_sha256
-from inorder.stage.hash_cache import HashCache
 from inorder.stage.plan_identity import hash_plan, identify_item
 from inorder.stage.run import run_stage
 from tests.stage.jobs import STAGE, Place

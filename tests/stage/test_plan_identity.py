@@ -54,6 +54,7 @@ def run_again(place: Place, items: Any, **options: Any) -> inorder.StageOutcome:
     return outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [list, Lazy])
 @pytest.mark.req("JRN-3")
 def test_an_unchanged_plan_goes_on_where_it_stopped(place: Place, kind: Any) -> None:
@@ -67,6 +68,7 @@ def test_an_unchanged_plan_goes_on_where_it_stopped(place: Place, kind: Any) -> 
     assert len(place.runs()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [list, Lazy])
 @pytest.mark.parametrize("place_of_change", [2, 5])
 @pytest.mark.req("JRN-3", "RUN-4")
@@ -91,6 +93,7 @@ def test_a_plan_that_got_shorter_than_what_is_committed_begins_anew(place: Place
     assert place.called() == []
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_a_change_beyond_what_is_committed_does_not_disturb_a_plan_that_is_read_as_it_goes(place: Place) -> None:
     done = interrupt(place, Lazy(place.items(30)))
@@ -98,6 +101,7 @@ def test_a_change_beyond_what_is_committed_does_not_disturb_a_plan_that_is_read_
     assert (outcome.resumed_at, outcome.succeeded) == (done, 21)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_a_plan_that_can_be_read_only_once_goes_on_if_it_is_the_same(place: Place) -> None:
     done = interrupt(place, iter(place.items(30)))
@@ -105,6 +109,7 @@ def test_a_plan_that_can_be_read_only_once_goes_on_if_it_is_the_same(place: Plac
     assert (outcome.resumed_at, outcome.succeeded) == (done, 30)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_a_plan_that_can_be_read_only_once_and_is_another_is_refused_with_what_to_do(place: Place) -> None:
     done = interrupt(place, iter(place.items(30)))
@@ -116,6 +121,7 @@ def test_a_plan_that_can_be_read_only_once_and_is_another_is_refused_with_what_t
     assert place.run(iter(place.items(30))).resumed_at == done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"force": True}, {"resume": False}, {"fingerprinting": False}])
 @pytest.mark.req("RUN-4")
 def test_a_run_that_does_not_want_to_go_on_begins_anew(place: Place, options: dict[str, bool]) -> None:
@@ -126,6 +132,7 @@ def test_a_run_that_does_not_want_to_go_on_begins_anew(place: Place, options: di
     assert place.called() == redone
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_an_input_that_changed_after_its_item_was_committed_is_seen_by_the_run_after_next(place: Place) -> None:
     """A run that goes on does not look at what is committed. The next one does."""
@@ -159,6 +166,7 @@ def test_retries_that_were_spent_before_an_interruption_stay_spent(
     assert place.called().count("b") == 1, "the only retry was granted before the interruption"
 
 
+@pytest.mark.slow
 def test_a_journal_with_a_torn_end_goes_on_with_a_warning(place: Place) -> None:
     done = interrupt(place, place.items(30))
     path = place.data / "journal" / "shout.journal"
@@ -168,6 +176,7 @@ def test_a_journal_with_a_torn_end_goes_on_with_a_warning(place: Place) -> None:
     assert "torn tail" in outcome.warnings[0]
 
 
+@pytest.mark.slow
 def test_a_damaged_journal_is_refused_and_nothing_is_touched(place: Place) -> None:
     interrupt(place, place.items(30), fsync="batch")
     path = place.data / "journal" / "shout.journal"
@@ -182,6 +191,7 @@ def test_a_damaged_journal_is_refused_and_nothing_is_touched(place: Place) -> No
     assert place.run(place.items(30)).scheduled == 30
 
 
+@pytest.mark.slow
 def test_an_output_that_vanished_after_an_interruption_is_made_again(place: Place) -> None:
     interrupt(place, place.items(30), fsync="batch")
     os.unlink(place.data / "loud" / f"{NAMES[3]}.txt")

@@ -177,6 +177,7 @@ def test_after_an_exceeded_budget_the_next_run_begins_anew_and_skips_or_adopts_w
     assert len([name for name in called if name != "b"]) == 2 - outcome.adopted
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 def test_a_disk_that_fails_stops_the_run_which_goes_on_once_it_is_mended(
     place: Place, monkeypatch: pytest.MonkeyPatch

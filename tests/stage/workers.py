@@ -18,13 +18,6 @@ def shout(item: inorder.WorkItem, ctx: StageContext) -> dict[str, Any]:
     return {"letters": sum(map(str.isalpha, text))}
 
 
-def store(item: inorder.WorkItem, ctx: StageContext) -> dict[str, Any]:
-    """The same, for a stage with a store."""
-    text = Path(item.inputs["text"]).read_text(encoding="utf-8")
-    ctx.write_output("loud", text.upper().encode())
-    return {"letters": sum(map(str.isalpha, text))}
-
-
 def obey(item: inorder.WorkItem, ctx: StageContext) -> Any:
     """Leave a trace of the call, then do what the item says."""
     note(item)
@@ -149,7 +142,6 @@ def raise_not_picklable(item: inorder.WorkItem, ctx: StageContext) -> None:
 
 DEEDS: dict[str, Callable[..., Any]] = {
     "shout": shout,
-    "store": store,
     "skip": write_and_skip,
     "fail": raising(ValueError("this one is bad")),
     "raise anew": raise_anew,

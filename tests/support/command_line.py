@@ -84,6 +84,10 @@ class CommandLine:
         """Run a stage of the module on all sources."""
         return self.run("stage", f"jobs:{stage}", "sources", *arguments)
 
+    def stage_in_process(self, stage: str, *arguments: str) -> CommandResult:
+        """The same in this process, for tests of what is found afterwards. The workers are threads."""
+        return self.run_in_process("stage", f"jobs:{stage}", "sources", *arguments)
+
     def start(self, *arguments: str, in_group: bool = False, **environment: str) -> "subprocess.Popen[str]":
         self.started.append(
             subprocess.Popen(

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from inorder.cli import output
 from inorder.cli.app import run_command
-from inorder.index.connection import open_index
 
 READ_ONLY = frozenset(
     "plan explain failures inspect manifest journal verify search symbols graph eval config show export report".split()  # noqa: SIM905
@@ -51,7 +50,6 @@ def _surroundings(folder: Path, environment: Mapping[str, str], results: io.Byte
         importlib.invalidate_caches()
         yield
     finally:
-        open_index.cache_clear()
         output._claimed.clear()
         os.environ.clear()
         os.environ.update(variables)

@@ -20,6 +20,7 @@ def listed(documents: dict[str, str]) -> Iterator[ListedDocument]:
     return list_all(list_page, count=3)
 
 
+@pytest.mark.slow
 @given(DOCUMENTS, DOCUMENTS)
 def test_after_the_difference_the_target_equals_the_index(index: dict[str, str], target: dict[str, str]) -> None:
     result = dict(target)

@@ -43,7 +43,7 @@ def test_a_run_without_an_export_loads_no_client_of_a_database_or_store(tmp_path
     (tmp_path / "lamp.py").write_text("def light():\n    return 1\n")
     arguments = ["index", str(tmp_path / "lamp.py"), "--data", str(tmp_path / "data"), "--policy", "io", "--quiet"]
     loaded = modules_loaded_by(f"from inorder.cli.app import run_command; run_command({arguments})")
-    assert "inorder.index.writer" in loaded
+    assert "inorder.library.writer" in loaded
     assert loaded & {"pyarrow", "fsspec", "psycopg", "aiohttp"} == set()
 
 
@@ -55,3 +55,14 @@ def test_a_run_of_plain_documents_loads_nothing_for_other_ones(tmp_path: Path) -
     )
     assert "inorder.documents.readers.markdown.reader" in loaded
     assert loaded & {"inorder.documents.readers.html.rules", "inorder.stage.monitor.prometheus", "zipfile"} == set()
+
+
+def test_a_run_that_finds_nothing_to_do_loads_neither_the_runner_nor_what_writes_results(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "CONTRIBUTING.md"  # a file that is new would be read again, and noted
+    arguments = ["run", str(page), "--data", str(tmp_path / "data"), "--dense", "hash", "--quiet"]
+    run = f"from inorder.cli.app import run_command; assert run_command({arguments}) == 0"
+    written = {"numpy", "inorder.stage.run", "inorder.library.writer"}
+    assert modules_loaded_by(run) & written == written
+    loaded = modules_loaded_by(run)
+    assert "inorder.pipeline.comparison" in loaded
+    assert loaded & {*written, "multiprocessing", "inorder.cli.data_dir", "inorder.engines.factory"} == set()

@@ -61,6 +61,7 @@ def core_impurities(root: Path) -> list[str]:
     return [impurity for module in core for impurity in impurities(module)]
 
 
+@pytest.mark.slow
 def test_the_core_is_pure() -> None:
     assert (PACKAGE_ROOT / "core").is_dir()
     assert core_impurities(PACKAGE_ROOT) == []

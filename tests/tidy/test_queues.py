@@ -36,6 +36,7 @@ def lanes_of(path: Path) -> list[ast.Call]:
     return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "LaneConfig"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("LAN-10")
 def test_nothing_of_ours_uses_another_queue_or_pool() -> None:
     users = {
@@ -60,6 +61,7 @@ def test_workers_commits_and_providers_stand_on_lanes(module: str) -> None:
     assert lanes_of(PACKAGE / module)
 
 
+@pytest.mark.slow
 @pytest.mark.req("DEC-7")
 def test_the_lanes_of_the_runner_block_when_they_are_full() -> None:
     """Another strategy would lose work; those are for whoever uses a lane alone."""

@@ -9,9 +9,9 @@ import pytest
 
 from tests.tidy.sources import PACKAGE_ROOT, Module, read_modules, write_package
 
-FOLDER_FILES_MAX = 21
+FOLDER_FILES_MAX = 20
 FUNCTION_LINES_MAX = 70
-IMPORTS_MAX = 47
+IMPORTS_MAX = 42
 """Imports at the top of one file. A ceiling that may only fall: many imports are a missing part."""
 PARAMETERS_MAX = 29
 """Parameters of one function. A ceiling that may only fall."""
@@ -98,6 +98,7 @@ def names_of(count: int) -> str:
     return ", ".join(f"a{number}" for number in range(count))
 
 
+@pytest.mark.slow
 def test_the_package_is_in_shape() -> None:
     assert read_modules(PACKAGE_ROOT)
     assert shape_violations(PACKAGE_ROOT) == []
@@ -106,7 +107,7 @@ def test_the_package_is_in_shape() -> None:
 @pytest.mark.parametrize(
     ("sources", "complaint"),
     [
-        ({f"host/m{number}.py": '"""Doc."""' for number in range(22)}, "host: 22 files in one folder"),
+        ({f"host/m{number}.py": '"""Doc."""' for number in range(21)}, "host: 21 files in one folder"),
         ({"cli/explain.py": '"""Doc."""', "cli/explaining.py": '"""Doc."""'}, "explain.py: a pair"),
         ({"cli/retry.py": '"""Doc."""', "cli/retrys.py": '"""Doc."""'}, "retry.py: a pair"),
         (

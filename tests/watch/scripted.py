@@ -24,6 +24,8 @@ class Script:
         self.absent: Callable[[int], list[str]] = lambda now_ms: []
         self.runs: list[tuple[int, int]] = []
         """When each run started, and the number of changes before it."""
+        self.hints: list[frozenset[str] | None] = []
+        """What each run was told of."""
         self.seen: list[tuple[Any, ...]] = []
         self.prepared = 0
         self.observers: list[Any] = []
@@ -51,7 +53,8 @@ class Script:
 
     # ---- the run: the last result is an interruption
 
-    def run(self) -> RunResult:
+    def run(self, hints: frozenset[str] | None) -> RunResult:
+        self.hints.append(hints)
         self.clock.advance_to(self.clock.now_ms() + self.run_ms)
         result = self.results.pop(0) if self.results else END
         if isinstance(result, BaseException):

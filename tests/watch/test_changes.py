@@ -1,6 +1,6 @@
 """The gather window: changes that come together are one run, and none waits for ever."""
 
-from inorder.watch.changes import PATHS_MAX, GatherWindow, SourceChanges
+from inorder.watch.changes import HINTS_MAX, PATHS_MAX, GatherWindow, SourceChanges
 
 
 def test_nothing_is_due_before_the_first_change() -> None:
@@ -37,3 +37,12 @@ def test_of_many_changes_only_the_first_paths_are_kept() -> None:
     for number in range(10_000):
         window.add(number % 100, SourceChanges(1, (str(number),)))
     assert window.changes == SourceChanges(10_000, tuple(map(str, range(PATHS_MAX))))
+
+
+def test_all_paths_are_kept_for_the_run_unless_they_are_many_or_unknown() -> None:
+    some = SourceChanges(1, ("a",), frozenset("a"))
+    assert some.add(SourceChanges(1, ("b",), frozenset("b"))).hints == frozenset("ab")
+    assert SourceChanges().add(some) == some.add(SourceChanges()) == some
+    assert some.add(SourceChanges(1, ("b",))).hints is None
+    many = SourceChanges(HINTS_MAX, (), frozenset(map(str, range(HINTS_MAX))))
+    assert some.add(many).hints is None

@@ -49,7 +49,8 @@ def test_new_changed_renamed_and_deleted_files_are_searchable_after_a_run(cli: C
         cli.source(name, f"# Lamp {name}\n\nA lamp.\n")
     watch = Watch(cli)
     first = watch.next("run_ended")
-    assert (first["run"], first["exit_code"], len(first["stages"])) == (1, 0, 4)
+    assert (first["run"], first["exit_code"]) == (1, 0)
+    assert (first["outcome"]["counts"]["new"], first["outcome"]["documents"]) == (3, 3)
     cli.source("d.md", "# New\n\nA new lamp.\n")
     os.replace(cli.source(".c.md.tmp", "# Dark\n\nNothing shines here.\n"), cli.source_folder / "c.md")
     (cli.source_folder / "a.md").unlink()
@@ -62,7 +63,24 @@ def test_new_changed_renamed_and_deleted_files_are_searchable_after_a_run(cli: C
         "inorder: received SIGTERM; run the same command again to resume",
     )
     assert cli.run("verify").code == 0
-    assert cli.run("run", "sources", "--json", *IN_THREADS).json["stages"][0]["succeeded"] == 0
+    counts = cli.run("run", "sources", "--json", *IN_THREADS).json["counts"]
+    assert (counts["unchanged"], counts["new"], counts["changed"]) == (3, 0, 0)
+
+
+@pytest.mark.req("PIP-5")
+def test_a_run_looks_at_the_changed_file_alone_and_counts_it_in_the_words_of_the_run(cli: CommandLine) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        cli.source(name, f"# Lamp {name}\n\nA lamp.\n")
+    watch = Watch(cli)
+    watch.next("run_ended")
+    cli.source("b.md", "# Lamp b\n\nAnother lamp altogether.\n")
+    counts: dict[str, int] = {}
+    while not counts.get("changed"):
+        ended = watch.next("run_ended")
+        counts = ended["outcome"]["counts"]
+    assert {word: count for word, count in counts.items() if count} == {"changed": 1}
+    assert ended["message"].split(": ", 1)[1].startswith("1 file: 1 changed")
+    assert watch.end().code == 143
 
 
 def test_what_the_runs_write_below_the_source_triggers_nothing(cli: CommandLine) -> None:
@@ -124,7 +142,7 @@ def test_a_signal_during_a_run_stops_it_and_the_next_watch_continues(cli: Comman
         ended = watch.end()
         gate.set()
         assert ended.code == 143
-        assert "embed: interrupted" in ended.err
+        assert "interrupted after" in ended.err
         assert json.loads(ended.out.splitlines()[-1])["exit_code"] == 143
         again = Watch(cli, *embed)
         assert again.next("run_ended")["exit_code"] == 0
@@ -136,7 +154,7 @@ def test_a_run_of_another_process_is_waited_for(cli: CommandLine) -> None:
     cli.source("a.md", "# Lamp\n\nA lamp.\n")
     assert cli.run("run", "sources", *IN_THREADS).code == 0
     holder = subprocess.Popen(
-        ["flock", str(cli.data / "locks" / "doctags.lock"), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ["flock", str(cli.data / "library.sqlite.library.lock"), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert holder.stdin is not None
     assert holder.stdout is not None

@@ -29,6 +29,7 @@ def count_held() -> Held:
     return Held(len(os.listdir("/proc/self/fd")), threading.active_count(), len(children.read_text().split()))
 
 
+@pytest.mark.slow
 def test_open_files_threads_and_processes_do_not_grow_with_the_number_of_runs(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,3 +102,41 @@ def test_an_interrupted_run_ends_the_watch_with_its_exit_code() -> None:
     script = Script(results=[END])
     assert script.watch() == 143
     assert len(script.runs) == 1
+
+
+def at(*paths: str) -> SourceChanges:
+    return SourceChanges(len(paths), paths, frozenset(paths))
+
+
+def test_a_run_is_told_of_the_paths_that_have_changed_and_the_first_one_of_none() -> None:
+    script = Script([(5_000, at("a", "b")), (5_300, at("c"))], [DONE])
+    script.watch(settle_s=0.5)
+    assert script.hints == [None, frozenset("abc")]
+
+
+def test_a_change_of_which_no_path_is_known_has_everything_compared() -> None:
+    script = Script([(5_000, at("a")), (5_300, ONE), (60_000, at("b"))], [DONE, DONE])
+    script.watch(settle_s=0.5)
+    assert script.hints == [None, None, frozenset("b")]
+
+
+@pytest.mark.parametrize("result", [InfrastructureError("no space left"), RunResult(1, "lost 9 workers"), RunResult(4)])
+def test_after_a_run_that_was_not_complete_everything_is_compared(result: object) -> None:
+    script = Script([(5_000, at("a")), (60_000, at("b")), (90_000, at("c"))], [DONE, result, DONE])
+    script.watch(settle_s=0.5)
+    assert script.hints[:3] == [None, frozenset("a"), None]
+    assert script.hints[3:]
+    assert None not in script.hints[3:]
+
+
+def test_failed_files_do_not_have_everything_compared() -> None:
+    script = Script([(5_000, at("a"))], [RunResult(3)])
+    script.watch(settle_s=0.5)
+    assert script.hints == [None, frozenset("a")]
+
+
+def test_a_source_that_came_back_has_everything_compared() -> None:
+    script = Script([(1_000, at("a"))], [DONE])
+    script.absent = lambda now_ms: ["no such file or directory: docs"] if 900 <= now_ms < 30_000 else []
+    script.watch(settle_s=0.5)
+    assert script.hints == [None, None]

@@ -32,6 +32,7 @@ def do_between_runs(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], object
     monkeypatch.setattr(Watcher, "_wait_until_due", step_and_wait)
 
 
+@pytest.mark.slow
 def test_objects_that_come_and_go_are_documents_that_come_and_go(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +51,7 @@ def test_objects_that_come_and_go_are_documents_that_come_and_go(
     assert [each["paths"] for each in started] == [[], ["memory://bucket"]]
 
 
+@pytest.mark.slow
 def test_a_bucket_that_cannot_be_listed_is_waited_for_and_nothing_is_removed(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -318,7 +318,7 @@ class WiredRun:
             return ["--profile", "wired"], {}
         if not isinstance(spec.type, FlagType):
             return [spec.flag, text], {}
-        positive, _, negative = spec.flags[0].partition("/")
+        positive, _, negative = spec.spellings[0].partition("/")
         flag = positive if self.value else negative
         return [flag] if flag else [], {}
 

@@ -22,7 +22,7 @@ TOKENIZER = (
 
 def read_manifest(run: WiredRun, stage: str) -> list[dict[str, Any]]:
     found = [line for line in run.lines("manifests") if line["stage"] == stage]
-    return [row for row in found if row["doc_id"] != "__config__"]
+    return [row for row in found if row["doc_id"] not in ("__config__", "__run__")]
 
 
 def make_source(run: WiredRun, name: str, content: bytes) -> None:
@@ -41,14 +41,14 @@ def run_stages(run: WiredRun, *stages: str, arguments: tuple[str, ...] = (), is_
 
 
 def count_parts(run: WiredRun) -> int:
-    """In how many items a PDF of four pages is read."""
-    from inorder.documents.doctags import stage as doctags_stage
+    """In how many attempts a PDF of four pages is read."""
+    from inorder.documents.convert import parts
     from tests.documents.pdf_files import draw_lines, draw_pdf
 
-    run.patch.setattr(doctags_stage, "LARGE_BYTES", 1)
+    run.patch.setattr(parts, "LARGE_BYTES", 1)
     make_source(run, "a.pdf", draw_pdf(*(draw_lines(f"page {number}") for number in range(4))))
-    run.command("doctags", "docs", "--quiet", "--workers", "1")
-    return len(read_manifest(run, "doctags"))
+    run.command("doctags", "docs", "--quiet", "--workers", "1", "--attempts-log")
+    return len({line["item_id"] for line in run.lines("attempts") if "item_id" in line})
 
 
 def read_page(run: WiredRun) -> int:
@@ -90,11 +90,8 @@ def count_chunks(run: WiredRun) -> int:
 
 
 def _count_stored(run: WiredRun) -> int:
-    from inorder.documents.chunk.storage import read_texts
-    from inorder.documents.layout import list_chunked
-
-    [chunks] = list_chunked(run.data)
-    return len(read_texts(chunks.source)[0])
+    [row] = read_manifest(run, "chunk")
+    return int(row["chunks"])
 
 
 def count_chunks_by_tokenizer(run: WiredRun) -> int:
@@ -114,18 +111,12 @@ def describe_embedded(field: str) -> Callable[[WiredRun], Any]:
 
 def list_families(run: WiredRun) -> list[str]:
     run_stages(run, "doctags", "chunk", "embed")
-    return sorted({row["doc_id"].partition("/")[0] for row in read_manifest(run, "embed")})
-
-
-def find_documents(run: WiredRun) -> list[str]:
-    """Where the documents are."""
-    run_stages(run, "doctags")
-    return [place for place in ("doctags", "store/doctags.sqlite") if (run.data / place).exists()]
+    return sorted({row["family"] for row in read_manifest(run, "embed") if "family" in row})
 
 
 def record_target(run: WiredRun, *command: str) -> tuple[str, Any]:
     """The address that was exported to, and the options of the target."""
-    from inorder.targets import registry, stage
+    from inorder.targets import export, registry
 
     made: list[tuple[str, Any]] = []
 
@@ -134,7 +125,7 @@ def record_target(run: WiredRun, *command: str) -> tuple[str, Any]:
         return FileTarget(str(run.folder / "target.json"), options)
 
     run.patch.setitem(registry.KINDS, "file", registry.TargetKind("tests.targets.file_target", "a file"))
-    run.patch.setattr(stage, "make_target", make_target)
+    run.patch.setattr(export, "make_target", make_target)
     make_source(run, "a.py", b"def light():\n    return 1\n")
     run.command("index", "docs", "--quiet", "--workers", "1", is_set=False)
     run.command(*command, "--quiet", "--workers", "1")
@@ -153,7 +144,7 @@ def read_lane(field: str) -> Callable[[WiredRun], Any]:
 
     def probe(run: WiredRun) -> Any:
         from inorder.lanes import Lane
-        from inorder.sources import fetching, remote_input
+        from inorder.sources import fetching
         from tests.sources.bucket import Bucket, clear
 
         found = []
@@ -164,7 +155,6 @@ def read_lane(field: str) -> Callable[[WiredRun], Any]:
                 return super().submit(function, *args, **options)
 
         run.patch.setattr(fetching, "Lane", RecordedLane)
-        run.patch.setattr(remote_input, "_fetchers", {})
         Bucket(run.folder).put({"a.md": TEXT.encode()})
         run.command("doctags", "memory://bucket", "--quiet", "--workers", "1")
         clear()
@@ -197,7 +187,7 @@ OWN_ROWS = index_rows(
     OptionRow(
         "sparse",
         list_families,
-        [("none", ["__corpus__", "dense"]), ("splade:x", ["__corpus__", "dense", "sparse"])],
+        [("none", ["dense"]), ("splade:x", ["dense", "sparse"])],
     ),
 )
 """Every option of one built-in stage."""

@@ -70,7 +70,7 @@ def name_status(*arguments: str) -> Callable[[WiredRun], str]:
     """How a document ends that takes two requests with little time for both."""
 
     def probe(run: WiredRun) -> str:
-        embed(run, "--server-texts-max", "4", "--server-deadline-s", "0.05", *arguments)
+        embed(run, "--server-texts-max", "4", "--server-deadline-s", "5", *arguments)
         return str(read_manifest(run, "embed")[0]["status"])
 
     return probe

@@ -82,6 +82,7 @@ EXPORT = ("export", "chunks", "--to", "out")
 EVAL = ("eval", "queries.jsonl", "qrels.tsv")
 WATCH = ("watch", "docs", "--json", *IN_THREADS)
 ROWS = {
+    ("run", "name"): CommandRow(("run", "docs", "--json", *IN_THREADS), ("--as", "a/b"), lacks("{")),
     ("watch", "settle"): CommandRow(WATCH, ("--settle", "0.2"), has('"settle_s":0.2')),
     ("watch", "settle_max"): CommandRow(WATCH, ("--settle-max", "30"), has('"settle_s_max":30.0')),
     ("watch", "poll"): CommandRow(WATCH, ("--poll", "5"), has('"poll_s":5.0')),
@@ -119,15 +120,17 @@ ROWS = {
     ("export", "collection"): CommandRow(EXPORT, ("--collection", "x"), lacks("exported to")),
     ("export", "hnsw"): CommandRow(EXPORT, ("--hnsw",), lacks("exported to")),
     ("export", "recreate"): CommandRow(EXPORT, ("--recreate",), lacks("exported to")),
-    ("plan", "stage"): CommandRow(("plan",), ("--stage", "chunk"), lacks("embed")),
+    ("plan", "stage"): CommandRow(("plan", "--dense", "hash:64"), ("--stage", "chunk"), lacks("embed")),
     ("failures", "stage"): CommandRow(("failures",), ("--stage", "chunk"), lacks("picky")),
     ("failures", "as_jsonl"): CommandRow(("failures",), ("--jsonl",), is_json_lines),
     ("failures", "verbose"): CommandRow(("failures",), ("-v",), has("Traceback")),
     ("retry", "stage"): CommandRow(("retry", "--json"), ("--stage", "chunk"), lacks('"picky"')),
     ("explain", "stage"): CommandRow(("explain", "docs/a.md"), ("--stage", "chunk"), lacks("doctags")),
+    ("sources", "path"): CommandRow(("sources", "docs"), ("--path", "jobs.py"), has("jobs.py")),
     ("inspect", "duplicates"): CommandRow(("inspect",), ("--duplicates",), has("0 groups of duplicates")),
     ("inspect", "stage"): CommandRow(("inspect",), ("--stage", "chunk"), lacks("picky")),
     ("manifest", "stage"): CommandRow(("manifest",), ("--stage", "chunk"), lacks("picky")),
+    ("manifest", "state"): CommandRow(("manifest",), ("--state",), has("embed:dense")),
     ("manifest", "status"): CommandRow(("manifest",), ("--status", "failure"), lacks("success")),
     ("manifest", "last_run"): CommandRow(
         ("manifest", "--stage", "picky", "--jsonl"), ("--last-run",), lambda out: len(out.splitlines()) <= 4
@@ -152,6 +155,7 @@ JSON_ARGUMENTS = {
     "show": ("a.md",),
     "export": EXPORT[1:],
     "explain": ("docs/a.md",),
+    "forget": ("docs",),
     "journal": (".inorder/journal/picky.journal",),
 }
 """What a command needs besides its options."""
@@ -210,6 +214,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "option"), list_options(), ids=lambda each: each.replace(" ", "-") or "inorder")
 def test_the_option_changes_what_is_printed(command: str, option: str, prepared: Path, tmp_path: Path) -> None:
     row = make_row(command, option)

@@ -23,8 +23,8 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.cli.builtin_options import OWN
 from inorder.cli.options import SHARED
+from inorder.cli.step_options import OWN
 from tests.wiring.doors import COMMAND_DOORS, Door, WiredRun
 from tests.wiring.imap_rows import IMAP_ROWS
 from tests.wiring.own_rows import OWN_ROWS
@@ -75,6 +75,7 @@ def list_cases() -> list[object]:
     return [pytest.param(option, door, marks=process[option in BUILTIN_ROWS]) for option, door in list_doors()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "door"), list_cases(), ids=str)
 def test_the_option_has_an_effect(option: str, door: Door, tmp_path: Path) -> None:
     row = find_row(option, door)

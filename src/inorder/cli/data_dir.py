@@ -1,9 +1,8 @@
 """A DATA directory as commands see it: which stages it has, and what their runs have left."""
 
 import os
-import platform
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from errno import EACCES, EPERM, EROFS
 from typing import NamedTuple
 
@@ -11,14 +10,16 @@ from inorder.cli.parameters import Given
 from inorder.cli.settings import resolve
 from inorder.errors import BusyError, InfrastructureError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
+from inorder.host.liveness import is_held
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 from inorder.journal.replay import CorruptRecord, Replay, replay
 from inorder.journal.scan import ScanResult
+from inorder.library.connection import library_path, require_library_file
+from inorder.pipeline.names import MANIFESTS, OURS, RUN, STEPS, is_chosen
 from inorder.runtime.recovery import scan_journal
-from inorder.stage.data_layout import DataLayout, require_directory
+from inorder.stage.data_layout import DataLayout, list_stages, require_current_data, require_directory
 from inorder.stage.manifest.reader import ConfigRow, find_last_run
-from inorder.stage.store.format import require_current_data
 
 
 class DataDirectory:
@@ -29,23 +30,50 @@ class DataDirectory:
         self.option = option
         """` --data DIR` for commands in hints; empty if they find DATA without it."""
 
+    @property
+    def has_library(self) -> bool:
+        """Whether the pipeline has made a library here."""
+        return os.path.exists(library_path(self.root))
+
     def stages(self) -> list[str]:
-        """The stages that have a manifest or a journal."""
-        found = set()
-        for folder, suffix in (("manifests", ".jsonl"), ("journal", ".journal")):
-            if os.path.isdir(f"{self.root}/{folder}"):
-                names = os.listdir(f"{self.root}/{folder}")
-                found |= {name.removesuffix(suffix) for name in names if _has_suffix(name, suffix)}
-        return sorted(found)
+        """The stages of users that have a manifest or a journal."""
+        return [name for name in list_stages(self.root) if name not in self._ours]
+
+    def manifests(self) -> list[str]:
+        """The names of all manifests: those of the steps of the pipeline in their order, then those of stages."""
+        steps = [name for name in MANIFESTS if name in self._ours and os.path.exists(self.layout(name).manifest)]
+        return [*steps, *self.stages()]
+
+    @property
+    def _ours(self) -> Collection[str]:
+        """Names that belong to the pipeline."""
+        return OURS if self.has_library or os.path.exists(self.layout(RUN).journal) else ()
+
+    def select(self, name: str | None) -> tuple[bool, list[str]]:
+        """Return whether the pipeline is meant, and which stages of users. A name means the pipeline if it is that of
+        its run, or of a step. Without a name, everything is meant. Raises OperatorError for a name that is unknown."""
+        stages, ours = self.stages(), self.has_library
+        if name is None:
+            return ours, stages
+        if name in stages:
+            return False, [name]
+        if ours and any(is_chosen(step, name) for step in STEPS):
+            return True, []
+        known = [*([RUN, *self._list_steps()] if ours else []), *stages]
+        raise OperatorError(f"no stage {name!r} in {self.root}; stages: {', '.join(known) or 'none'}")
+
+    def _list_steps(self) -> list[str]:
+        return [name for name in self.manifests() if name in MANIFESTS]
 
     def select_stages(self, stage: str | None) -> list[str]:
-        """One stage, which must exist, or all of them."""
-        known = self.stages()
-        if stage is None:
-            return known
-        if stage not in known:
-            raise OperatorError(f"no stage {stage!r} in {self.root}; stages: {', '.join(known) or 'none'}")
-        return [stage]
+        """One stage of a user, which must exist, or all of them."""
+        return self.select(stage)[1]
+
+    def select_manifests(self, name: str | None) -> list[str]:
+        """The manifests of a stage or a step, which must exist, or all of them."""
+        has_steps, stages = self.select(name)
+        steps = [each for each in self._list_steps() if name is None or is_chosen(MANIFESTS[each], name)]
+        return [*(steps if has_steps else []), *stages]
 
     def layout(self, stage: str) -> DataLayout:
         """The paths of the files of a stage."""
@@ -64,9 +92,17 @@ class DataDirectory:
         try:
             return Lock(layout.lock, f"stage {stage} of {self.root}")
         except InfrastructureError as error:
-            cause = error.__cause__
-            if isinstance(cause, OSError) and cause.errno in (EACCES, EPERM, EROFS):
+            if _is_read_only(error):
                 raise InfrastructureError(f"{error}; make it writable, or copy DATA to a place where it is") from error
+            raise
+
+    def lock_if_writable(self, stage: str) -> Lock | None:
+        """Lock a stage as `lock` does; None: DATA cannot be written, so no run of this user can change it."""
+        try:
+            return self.lock(stage)
+        except InfrastructureError as error:
+            if _is_read_only(error):
+                return None
             raise
 
     def describe_holder(self, stage: str) -> str:
@@ -75,7 +111,7 @@ class DataDirectory:
         The lock is tried only if its last holder seems to be alive: a read-only command must not block a run that is
         about to start.
         """
-        if not _may_be_held(self.layout(stage).lock):
+        if not is_held(self.layout(stage).lock):
             return ""
         try:
             self.lock(stage).release()
@@ -95,6 +131,13 @@ class DataDirectory:
             return JournalState(path, found, replay(found.records), "")
         except CorruptRecord as error:
             return JournalState(path, found, None, str(error))
+
+
+def _is_read_only(error: BaseException | None) -> bool:
+    """Whether an error, or what has caused it, says that something cannot be written."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__
+    return error is not None and error.errno in (EACCES, EPERM, EROFS)
 
 
 class JournalState(NamedTuple):
@@ -126,11 +169,13 @@ def require_data(root: str, hint: str) -> None:
     if not os.path.isdir(root):
         require_directory(root)
         raise OperatorError(f"no DATA directory at {root}; {hint}, or choose another with --data")
-    if not DataDirectory(root).stages():
+    directory = DataDirectory(root)
+    require_current_data(root)
+    require_library_file(root)
+    if not directory.has_library and not directory.stages():
         raise OperatorError(
             f"{root} is not a DATA directory: it has no manifests; {hint}, or choose another with --data"
         )
-    require_current_data(root)
 
 
 def list_files(root: str, folder: str = "") -> Iterator[str]:
@@ -151,25 +196,3 @@ def _list_folder(root: str, folder: str) -> Iterator[tuple[str, bool]]:
     with os.scandir(os.path.join(root, folder)) as found:
         entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
     return iter([(f"{folder}/{name}" if folder else name, is_folder) for name, is_folder in entries])
-
-
-def _may_be_held(path: str) -> bool:
-    """Whether the process named in a lock file is alive, or cannot be checked from this machine."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            words = file.read(512).split()
-    except OSError:
-        return False
-    if len(words) < 4 or words[3] != platform.node() or not words[1].isdigit():
-        return True
-    try:
-        os.kill(int(words[1]), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def _has_suffix(name: str, suffix: str) -> bool:
-    return name.endswith(suffix) and len(name) > len(suffix)

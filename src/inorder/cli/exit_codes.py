@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from inorder.pipeline.outcome import RunOutcome
     from inorder.stage.contracts import StageOutcome
 
 
@@ -42,8 +43,8 @@ class Interrupted(BaseException):
         self.exit_code = Exit(128 + number)
 
 
-def exit_code_of(outcome: "StageOutcome") -> Exit:
-    """The exit code for the outcome of a stage."""
+def exit_code_of(outcome: "StageOutcome | RunOutcome") -> Exit:
+    """The exit code for the outcome of a stage, or of a run of the pipeline."""
     if outcome.stop_kind == "cancelled":
         return Exit(128 + outcome.stop_signal) if outcome.stop_signal else Exit.FAILED
     if outcome.stop_kind == "error budget":

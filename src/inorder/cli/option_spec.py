@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from inorder.cli.option_types import OptionType
+from inorder.cli.option_types import FlagType, OptionType
 
 PREFIX = "INORDER_"
 
@@ -37,15 +37,21 @@ class OptionSpec(NamedTuple):
 
     section: Section
     name: str
-    field: str
-    """The field of `StageOptions` or, for an option of one stage, of its settings; `part.field` for a nested one."""
     type: OptionType
     help: str
-    metavar: str = ""
+    value: str = ""
+    """What help calls the value, where that is not what its type is called."""
+    path: str = ""
+    """The field, where it has another name: `part.field` for a nested one."""
     flags: tuple[str, ...] = ()
     """Spellings on the command line, where they differ from the name."""
     meanings: Mapping[str, str] = {}
     """What a default means that does not speak for itself."""
+
+    @property
+    def field(self) -> str:
+        """The field of `StageOptions` or, for an option of a step, of `PipelineSettings`."""
+        return self.path or self.name
 
     @property
     def variable(self) -> str:
@@ -55,7 +61,14 @@ class OptionSpec(NamedTuple):
     @property
     def flag(self) -> str:
         """The option on the command line."""
-        return self.flags[0].split("/")[0] if self.flags else to_flag(self.name)
+        return self.spellings[0].split("/")[0]
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All spellings on the command line, those that set and clear a flag with a slash between them."""
+        flag = to_flag(self.name)
+        is_flag = isinstance(self.type, FlagType)
+        return self.flags or (f"{flag}/--no-{flag.removeprefix('--')}" if is_flag else flag,)
 
     def format_default(self, value: Any) -> str:
         """A default value for help."""
@@ -71,6 +84,13 @@ def to_variable(name: str) -> str:
 def to_flag(name: str) -> str:
     """The spelling of an option on the command line."""
     return "--" + name.replace("_", "-")
+
+
+def make_part_option(
+    section: Section, part: str, name: str, type_: OptionType, help_: str, value: str = "", **more: Any
+) -> OptionSpec:
+    """Declare an option of a part of the options: its field is `part.name`."""
+    return OptionSpec(section, f"{part}_{name}", type_, help_, value, f"{part}.{name}", **more)
 
 
 def index_by_name(*options: OptionSpec) -> dict[str, OptionSpec]:

@@ -11,23 +11,26 @@ The places are read once per command (`SettingsReader`), and merged once per sta
 
 import operator
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from inorder.cli.builtin_options import OWN
 from inorder.cli.option_spec import PREFIX, OptionSpec, to_flag, to_variable
 from inorder.cli.option_types import InvalidValue
 from inorder.cli.options import ALL, PROFILE, RENAMED, SHARED
 from inorder.cli.output import info
+from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Stage
 from inorder.stage.options import StageOptions
 
 FILE = "inorder.toml"
 _TABLES = ("default", "profile", "stage")
-_OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY", "INORDER_ONE_RUN")
+_OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY")
+UNLESS_STAGE = ", unless the stage sets another"
+"""Follows a default in help and listings that are for no stage in particular."""
 
 
 class Value(NamedTuple):
@@ -37,6 +40,7 @@ class Value(NamedTuple):
     origin: str
 
 
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 _Layer = dict[str, Value]
 """The options that one place sets."""
 
@@ -63,17 +67,15 @@ class Settings(NamedTuple):
 
     def to_options(self) -> StageOptions:
         """The options for the stage runner."""
-        fields: dict[str, Any] = {}
-        parts: dict[str, dict[str, Any]] = {}
-        for name, found in self.values.items():
-            part, _, field = SHARED[name].field.rpartition(".")
-            if name != "quiet":
-                (parts.setdefault(part, {}) if part else fields)[field] = found.value
-        for part, values in parts.items():
-            fields[part] = msgspec.structs.replace(getattr(self.base, part), **values)
+        fields = {SHARED[name].field: found.value for name, found in self.values.items() if name != "quiet"}
         if self.is_quiet != (self.base.progress == "none"):
             fields["progress"] = "none" if self.is_quiet else "auto"
-        return msgspec.structs.replace(self.base, **fields)
+        return replace_fields(self.base, fields)
+
+    @property
+    def data_option(self) -> str:
+        """` --data DIR` for commands in hints; empty if they find DATA without it."""
+        return f" --data {shlex.quote(self.data)}" if self.values["data"].origin == "command line" else ""
 
 
 class StageSettings(NamedTuple):
@@ -84,12 +86,12 @@ class StageSettings(NamedTuple):
     profile: str | None
 
     def own_values(self, stage: str) -> dict[str, Value]:
-        """Options of this built-in stage alone, by name."""
+        """Options of this step alone, by name."""
         return {name: self.values[name] for name in OWN.get(stage, {}) if name in self.values}
 
     def own_fields(self, stage: str) -> dict[str, Any]:
-        """The same, by field of the stage's settings."""
-        return {OWN[stage][name].field: found.value for name, found in self.own_values(stage).items()}
+        """The values of the same options."""
+        return {name: found.value for name, found in self.own_values(stage).items()}
 
     def with_defaults(self, base: StageOptions) -> Settings:
         """Complete the settings with the options of the stage."""
@@ -120,6 +122,28 @@ class SettingsReader:
         for table in ("default", f"stage.{name}", f"profile.{self._profile}"):
             values |= self._tables.get(table, {})
         return StageSettings(values | self._environment | self._command_line, self._file, self._profile)
+
+    def require_only(self, stages: Iterable[str], names: Collection[str]) -> None:
+        """Raise OperatorError if the table of one of these stages sets another option."""
+        for stage in stages:
+            for name in self._tables.get(f"stage.{stage}", {}):
+                if name not in names:
+                    raise OperatorError(
+                        f"{FILE}: [stage.{stage}] cannot set {name}, which all steps of a run share; "
+                        "set it in [stage.run] or [default]"
+                    )
+
+
+def replace_fields(base: StructT, fields: Mapping[str, Any]) -> StructT:
+    """Return a struct with other values. A field of a part of it is named with a dot: `part.field`."""
+    own: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in fields.items():
+        part, _, field = name.rpartition(".")
+        (parts.setdefault(part, {}) if part else own)[field] = value
+    for part, values in parts.items():
+        own[part] = msgspec.structs.replace(getattr(base, part), **values)
+    return msgspec.structs.replace(base, **own)
 
 
 def resolve(given: Mapping[str, Any], stage: Stage | None = None) -> Settings:
@@ -228,3 +252,12 @@ def _parse_table(name: str, found: Mapping[str, Any]) -> _Layer:
         if key == "data" and name.startswith("stage."):
             raise OperatorError(f"{FILE}: [{name}] cannot set data, which all stages share; set it in [default]")
     return _parse(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")
+
+
+def describe_stage_defaults() -> dict[str, str]:
+    """Return the defaults of all options in words, for a stage that is not known yet: it may set others."""
+    values = StageSettings({}, None, None).with_defaults(StageOptions()).values
+    return {
+        name: option.format_default(values[name].value) + ("" if name == "data" else UNLESS_STAGE)
+        for name, option in SHARED.items()
+    }

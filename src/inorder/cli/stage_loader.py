@@ -6,22 +6,21 @@ An error in code that is not ours becomes one line that names the stage; `--debu
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from inorder.cli.data_dir import DataDirectory
-from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.output import claim_stdout, to_one_line
 from inorder.cli.output import error as print_error
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.sources.address import resolve_source
-from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, Stage, StagePlan, WorkItem
+from inorder.stage.data_layout import require_current_data
 from inorder.stage.sources import is_address
-from inorder.stage.store.format import require_current_data
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
@@ -34,17 +33,11 @@ class StageJob(NamedTuple):
     sources: list[str | Path]
     """Absolute paths, and addresses of remote sources."""
     stage: Stage
-    settings: dict[str, Any] = {}  # noqa: RUF012
-    """The settings of a configurable stage."""
 
     @property
     def origin(self) -> dict[str, Any]:
         """What the `__config__` row of the manifest records."""
-        origin: dict[str, Any] = {
-            "entry": self.entry,
-            "sources": [escape_surrogates(os.fspath(source)) for source in self.sources],
-        }
-        return origin | ({"settings": self.settings} if self.settings else {})
+        return {"entry": self.entry, "sources": [escape_surrogates(os.fspath(source)) for source in self.sources]}
 
     def make_plan(self, data: str) -> StagePlan:
         """The plan of the stage for this DATA directory. Raises OperatorError if an earlier version has written it."""
@@ -57,38 +50,22 @@ class StageJob(NamedTuple):
         return msgspec.structs.replace(plan, items=items)
 
 
-def load_job(entry: str, sources: Sequence[str | Path], settings: dict[str, Any] | None = None) -> StageJob:
+def load_job(entry: str, sources: Sequence[str | Path]) -> StageJob:
     """Load a stage. Sources are made absolute, so that the plan is the same from any current directory."""
-    loaded = load_stage(entry)
+    stage = load_stage(entry)
     found = [resolve_source(source) for source in sources]
     for source in found:
         require(isinstance(source, str) or source.exists(), f"no such file or directory: {source}")
-    if isinstance(loaded, Stage):
-        job = StageJob(entry, found, loaded)
-    else:
-        converted = convert_settings(loaded, settings or {})
-        job = StageJob(entry, found, loaded.make(converted), msgspec.to_builtins(converted))
     address = next(filter(is_address, found), None)
     require(
-        address is None or job.stage.remote is not None,
-        f"stage {job.stage.name} reads local files and directories, and cannot read {address}",
+        address is None or stage.remote is not None,
+        f"stage {stage.name} reads local files and directories, and cannot read {address}",
     )
-    return job
+    return StageJob(entry, found, stage)
 
 
-def convert_settings(loaded: Configurable, settings: dict[str, Any]) -> Any:
-    """Complete and check the settings of a configurable stage."""
-    known = {field.name for field in msgspec.structs.fields(loaded.settings)}
-    for name in settings:
-        require(name in known, f"unknown setting {name} of the stage; valid settings: {', '.join(sorted(known))}")
-    try:
-        return msgspec.convert(settings, loaded.settings)
-    except msgspec.ValidationError as error:
-        raise OperatorError(f"invalid setting of the stage: {error}") from error
-
-
-def load_recorded_job(data: DataDirectory, stage: str, settings: Mapping[str, Any] | None = None) -> StageJob:
-    """The job of the latest run of a stage, as its manifest has recorded it. `settings` replace recorded ones."""
+def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
+    """The job of the latest run of a stage, as its manifest has recorded it."""
     config = data.config(stage)
     if config is None:
         raise OperatorError(f"no run of stage {stage} is recorded in {data.root}; run the stage again")
@@ -98,25 +75,20 @@ def load_recorded_job(data: DataDirectory, stage: str, settings: Mapping[str, An
         raise OperatorError(
             f"cannot make the plan of stage {stage} of {data.root}: it was run by a program; run that program instead"
         )
-    recorded = origin.get("settings", {})
-    merged = (recorded if isinstance(recorded, dict) else {}) | dict(settings or {})
     try:
-        job = load_job(entry, [str(source) for source in sources], merged)
+        job = load_job(entry, [str(source) for source in sources])
     except OperatorError as error:
         raise OperatorError(f"cannot make the plan of stage {stage}: {error}") from error
     require(job.stage.name == stage, f"{entry} is now stage {job.stage.name}; the manifest records stage {stage}")
     return job
 
 
-def load_recorded_jobs(
-    data: DataDirectory, stages: list[str], find_settings: Callable[[str], Mapping[str, Any]] = lambda stage: {}
-) -> list[StageJob]:
-    """The jobs of these stages. One that cannot be loaded is reported and left out, unless it would leave none.
-    `find_settings` returns settings of a stage that replace recorded ones."""
+def load_recorded_jobs(data: DataDirectory, stages: list[str]) -> list[StageJob]:
+    """The jobs of these stages. One that cannot be loaded is reported and left out, unless it would leave none."""
     found = []
     for number, stage in enumerate(stages, 1):
         try:
-            found.append(load_recorded_job(data, stage, find_settings(stage)))
+            found.append(load_recorded_job(data, stage))
         except OperatorError as error:
             if number == len(stages) and not found:
                 raise
@@ -124,20 +96,18 @@ def load_recorded_jobs(
     return found
 
 
-def load_stage(entry: str) -> Stage | Configurable:
+def load_stage(entry: str) -> Stage:
     """Import a stage, from the current directory or an installed package."""
     module_name, colon, name = entry.partition(":")
     require(bool(module_name and colon and name), f"invalid stage {entry!r}; write package.module:name")
     claim_stdout()
-    if module_name.startswith("inorder."):
-        require_extra("ingest")
     module = _import_module(module_name)
     stage = module
     for part in name.split("."):
         if not hasattr(stage, part):
             raise OperatorError(f"{module_name} has no attribute {name!r}; {_describe_stages(module)}")
         stage = getattr(stage, part)
-    if not isinstance(stage, Stage | Configurable):
+    if not isinstance(stage, Stage):
         raise OperatorError(f"{entry} must be an inorder.Stage, got {type(stage).__name__}; {_describe_stages(module)}")
     return stage
 
@@ -149,8 +119,6 @@ def _import_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if name.startswith("inorder.") and extra_of(error) is not None:
-            raise
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise OperatorError(
                 f"no module named {name}, neither in the current directory nor among the installed packages"
@@ -161,7 +129,7 @@ def _import_module(name: str) -> Any:
 
 
 def _describe_stages(module: Any) -> str:
-    found = sorted(name for name, value in vars(module).items() if isinstance(value, Stage | Configurable))
+    found = sorted(name for name, value in vars(module).items() if isinstance(value, Stage))
     return f"stages in it: {', '.join(found) or 'none'}"
 
 

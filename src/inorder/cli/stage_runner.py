@@ -1,39 +1,42 @@
 """Runs a stage for a command: the checks before, the summary after."""
 
-import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from inorder.cli.exit_codes import Exit, exit_code_of
 from inorder.cli.output import error as print_error
 from inorder.cli.output import info, pluralize, to_one_line
-from inorder.cli.settings import Settings
-from inorder.cli.stage_loader import StageJob
-from inorder.errors import require
+from inorder.cli.settings import Settings, SettingsReader
+from inorder.errors import OperatorError, require
 from inorder.host.memory import limit_free_memory
 from inorder.stage.contracts import Stage, StageOutcome, StagePlan
+from inorder.stage.data_layout import require_current_data
 from inorder.stage.options import StageOptions
-from inorder.stage.run import run_stage
 from inorder.stage.sources import is_address
-from inorder.stage.store.visits import StageGroup
+from inorder.targets.registry import check_target, is_target
 
+if TYPE_CHECKING:
+    from inorder.cli.stage_loader import StageJob
+
+EXPORT = "export"
+"""The pass that a run ends with if there is a target."""
 _ERRORS_SHOWN = 3
 _STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
 
 
 def run_job(
-    job: StageJob,
+    job: "StageJob",
     plan: StagePlan,
     options: StageOptions,
     origin: dict[str, Any] | None = None,
-    group: StageGroup | None = None,
 ) -> StageOutcome:
-    """Run a plan of a stage. `origin` replaces what the manifest records about the job. `group` has the stages of a run
-    of several."""
+    """Run a plan of a stage. `origin` replaces what the manifest records about the job."""
+    from inorder.stage.run import run_stage  # a run of the pipeline that finds nothing to do needs no runner
+
     limit_free_memory()
     stage, data = job.stage, Path(options.data).absolute()
     plan = msgspec.structs.replace(plan, policy=plan.policy or stage.options.policy)
@@ -45,8 +48,50 @@ def run_job(
         origin=job.origin if origin is None else origin,
         sinks=[] if stage.sinks is None else stage.sinks(data),
         finish=None if stage.finish is None else partial(stage.finish, data),
-        group=group,
     )
+
+
+def prepare_export(reader: SettingsReader) -> Callable[[], Exit] | None:
+    """Return the pass that exports what was published to the target of `--to`; None: there is no target. Raises
+    OperatorError if the target cannot be used, and InfrastructureError if it cannot be reached."""
+    found = reader.for_stage(EXPORT)
+    own = found.own_values(EXPORT)
+    to = str(own["to"].value) if "to" in own else ""
+    if not to:
+        return None
+    if not is_target(to):
+        for name in own.keys() - {"to"}:
+            raise OperatorError(f"--{name} is for databases, and {to!r} is an object store")
+        from inorder.dataset.export.export import check_store  # with Arrow, which takes 30 MB
+
+        check_store(to)
+        return partial(_export_tables, found.with_defaults(StageOptions()), to)
+    check_target(to)
+    return lambda: export_to_database(reader)[1]
+
+
+def export_to_database(reader: SettingsReader) -> tuple[StageOutcome, Exit]:
+    """Export the index to the database of `--to`, and print what was done. Returns the outcome and the exit code."""
+    from inorder.targets.export import OPTIONS, ExportSettings, export_index
+
+    limit_free_memory()
+    found = reader.for_stage(EXPORT)
+    target = ExportSettings(**found.own_fields(EXPORT))
+    settings = found.with_defaults(OPTIONS)
+    require_current_data(settings.data)
+    outcome = export_index(target, settings.to_options(), {"settings": msgspec.structs.asdict(target)})
+    return outcome, report_outcome(outcome, settings)
+
+
+def _export_tables(settings: Settings, store: str) -> Exit:
+    from inorder.dataset.export.export import export_data
+    from inorder.dataset.export.options import ExportOptions
+
+    outcome = export_data(settings.data, ExportOptions(to=store))
+    if not settings.is_quiet:
+        written = sum(table.written for table in outcome.tables.values())
+        info(f"exported to {store}: {pluralize(written, 'file')} written, {outcome.removed} removed")
+    return Exit.DONE
 
 
 def check_options(settings: Settings, stage: Stage) -> StageOptions:
@@ -83,7 +128,7 @@ def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
         for error in shown
     ]
     if (left_out := outcome.failed - sum(error.count for error in shown)) > 0:
-        lines.append(f"  failed: {left_out} more; see `inorder failures{_data_option(settings)}`")
+        lines.append(f"  failed: {left_out} more; see `inorder failures{settings.data_option}`")
     lines += [f"  warning: {to_one_line(warning)}" for warning in outcome.warnings]
     lines.append(f"  manifest: {settings.data}/manifests/{outcome.stage}.jsonl")
     return lines + [f"  next: {step}" for step in _list_next_steps(outcome, settings)]
@@ -99,7 +144,7 @@ def _format_headline(outcome: StageOutcome) -> str:
 
 
 def _list_next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]:
-    where = _data_option(settings)
+    where = settings.data_option
     steps = []
     if outcome.failed:
         steps.append(f"`inorder failures{where}` lists the failures, `inorder retry{where}` runs them again")
@@ -108,8 +153,3 @@ def _list_next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]
     elif outcome.stop_kind is not None:
         steps.append("run the same command again to resume")
     return steps
-
-
-def _data_option(settings: Settings) -> str:
-    """The option for commands in hints; empty if they find DATA without it."""
-    return f" --data {shlex.quote(settings.data)}" if settings.values["data"].origin == "command line" else ""

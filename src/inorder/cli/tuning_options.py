@@ -1,102 +1,78 @@
 """Options for the tuning of a run: its windows and its budgets. Most runs need none of them."""
 
-from inorder.cli.option_spec import OptionSpec, Section
-from inorder.cli.option_types import FlagType, IntegerType, NumberType, OptionType, SizeType
+from functools import partial
+
+from inorder.cli.option_spec import OptionSpec, Section, make_part_option
+from inorder.cli.option_types import FlagType, IntegerType, NumberType, SizeType
 from inorder.core.options import ENTRIES_MAX
 
 _ENTRIES = IntegerType(1, ENTRIES_MAX, "auto")
 _COUNT = IntegerType(1, 2**62, "none")
 _COUNT_OR_AUTO = IntegerType(1, 2**62, "auto")
-
-
-def _windows(
-    name: str, type_: OptionType, help_: str, metavar: str = "", *, flags: tuple[str, ...] = (), auto: str = ""
-) -> OptionSpec:
-    return _make(Section.WINDOWS, f"windows.{name}", type_, help_, metavar, flags, auto)
-
-
-def _budgets(name: str, type_: OptionType, help_: str, metavar: str, auto: str = "") -> OptionSpec:
-    return _make(Section.BUDGETS, f"budgets.{name}", type_, help_, metavar, (), auto)
-
-
-def _make(
-    section: Section, field: str, type_: OptionType, help_: str, metavar: str, flags: tuple[str, ...], auto: str
-) -> OptionSpec:
-    meanings = {"auto": auto} if auto else {}
-    return OptionSpec(section, field.replace(".", "_"), field, type_, help_, metavar, flags, meanings)
-
+_windows = partial(make_part_option, Section.WINDOWS, "windows")
+_budgets = partial(make_part_option, Section.BUDGETS, "budgets")
 
 TUNING = (
     _windows(
         "entries",
         _ENTRIES,
         "Items per window. Two windows are open: how far a run goes ahead of a slow item.",
-        "N",
-        auto="1024; on Ray, at least 64 per worker",
+        meanings={"auto": "1024; on Ray, at least 64 per worker"},
     ),
     _windows(
         "adaptive",
         FlagType(),
         "Halve the next window after lag, retries or buffered bytes, double it after idle workers.",
-        flags=("--windows-adaptive/--no-windows-adaptive",),
     ),
-    _windows("entries_min", _ENTRIES, "Fewest items per adaptive window.", "N", auto="64"),
-    _windows("entries_max", _ENTRIES, "Most items per adaptive window.", "N", auto="8192"),
+    _windows("entries_min", _ENTRIES, "Fewest items per adaptive window.", meanings={"auto": "64"}),
+    _windows("entries_max", _ENTRIES, "Most items per adaptive window.", meanings={"auto": "8192"}),
     _windows("cost_max", NumberType("none"), "Most predicted cost per window.", "COST"),
-    _windows("bytes_max", SizeType("none"), "Most predicted bytes per window, by the size of inputs.", "SIZE"),
-    _windows("retries_max", IntegerType(0, 2**30, "none"), "Most retries per window; not with adaptive windows.", "N"),
+    _windows("bytes_max", SizeType("none"), "Most predicted bytes per window, by the size of inputs."),
+    _windows("retries_max", IntegerType(0, 2**30, "none"), "Most retries per window; not with adaptive windows."),
     OptionSpec(
         Section.BUDGETS,
         "buffered_bytes_max",
-        "buffered_bytes_max",
         SizeType(),
         "Most bytes of results that wait to be committed. Above it, only the next item in order is started.",
-        "SIZE",
     ),
     _budgets(
         "buffered_bytes_soft",
         SizeType("auto"),
         "Slow down above this many bytes of waiting results.",
-        "SIZE",
-        "three quarters of --buffered-bytes-max",
+        meanings={"auto": "three quarters of --buffered-bytes-max"},
     ),
     _budgets(
         "window_bytes_soft",
         SizeType("auto"),
         "The same for the first window.",
-        "SIZE",
-        "three quarters of --budgets-window-bytes-hard",
+        meanings={"auto": "three quarters of --budgets-window-bytes-hard"},
     ),
     _budgets(
         "window_bytes_hard",
         SizeType("auto"),
         "Pause above this many bytes of waiting results of the first window.",
-        "SIZE",
-        "--buffered-bytes-max",
+        meanings={"auto": "--buffered-bytes-max"},
     ),
     _budgets(
         "prefetch_bytes_max",
         SizeType("auto"),
         "Most bytes of waiting results of the second window. Above it, only the first is served.",
-        "SIZE",
-        "half of --buffered-bytes-max",
+        meanings={"auto": "half of --buffered-bytes-max"},
     ),
     _budgets(
         "commit_lag_soft",
         _COUNT_OR_AUTO,
         "Slow down when results are this many items ahead of the next commit.",
-        "N",
-        "three quarters of --budgets-commit-lag-hard",
+        meanings={"auto": "three quarters of --budgets-commit-lag-hard"},
     ),
-    _budgets("commit_lag_hard", _COUNT, "Pause when results are this many items ahead of the next commit.", "N"),
+    _budgets("commit_lag_hard", _COUNT, "Pause when results are this many items ahead of the next commit."),
     _budgets(
         "resident_bytes_soft",
         SizeType("auto"),
         "Slow down above this much resident memory of this process and its workers.",
-        "SIZE",
-        "three quarters of --budgets-resident-bytes-hard",
+        meanings={"auto": "three quarters of --budgets-resident-bytes-hard"},
     ),
-    _budgets("resident_bytes_hard", SizeType("none"), "Pause above this much resident memory. Linux only.", "SIZE"),
+    _budgets("resident_bytes_hard", SizeType("none"), "Pause above this much resident memory. Linux only."),
     _budgets(
         "release_percent",
         IntegerType(1, 99),

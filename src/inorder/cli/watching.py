@@ -9,22 +9,20 @@ from typing import Any
 
 import msgspec
 
-from inorder.cli.builtin import BUILTIN, run_builtin
-from inorder.cli.exit_codes import Exit, exit_code_of
+from inorder.cli.exit_codes import Exit
 from inorder.cli.extras import require_extra
 from inorder.cli.output import claim_stdout, info, pluralize, print_json, to_one_line
 from inorder.cli.output import error as print_error
 from inorder.cli.parameters import Given
-from inorder.cli.settings import Settings, resolve
-from inorder.cli.stage_runner import report_outcome
-from inorder.documents.embed.shared.keeping import keep_providers
+from inorder.cli.pipeline import read_run_settings, report_run, run_all
+from inorder.cli.settings import Settings, SettingsReader
 from inorder.errors import require
 from inorder.host.clock import Clock, SystemClock
 from inorder.host.filesystem import SystemFilesystem
+from inorder.pipeline.outcome import RunOutcome, describe_counts
+from inorder.pipeline.passes import KeptBetweenRuns
 from inorder.sources.address import resolve_source
-from inorder.stage.contracts import StageOutcome
-from inorder.stage.data_layout import require_directory
-from inorder.stage.store.format import require_current_data
+from inorder.stage.data_layout import require_current_data, require_directory
 from inorder.watch.changes import SourceChanges
 from inorder.watch.contracts import RunResult
 from inorder.watch.feed import SourceFeed
@@ -43,7 +41,7 @@ def run_watch(sources: Sequence[str], options: WatchOptions, given: Given, *, as
     require_extra("ingest")
     require_extra("watch")
     claim_stdout()
-    settings = resolve(given)
+    settings = read_run_settings(SettingsReader(given))
     for source in map(resolve_source, sources):
         require(isinstance(source, str) or source.exists(), f"no such file or directory: {source}")
     require_directory(settings.data)
@@ -74,25 +72,26 @@ def _watch(
     printer = WatchPrinter(clock, is_quiet=settings.is_quiet, as_json=as_json)
     status = StatusWriter(place, SystemFilesystem(), clock, list(sources))
     feed = SourceFeed(local, remote, clock, int(options.poll_s * 1000), printer.warn, status.on_listed)
-    runs = _Runs(sources, given, printer)
+    kept = KeptBetweenRuns()
+    runs = _Runs(sources, given, printer, kept)
     started_ms = clock.wall_ms()
 
-    def run() -> RunResult:
+    def run(hints: frozenset[str] | None) -> RunResult:
         try:
-            return runs.run()
+            return runs.run(hints)
         finally:
             prune_telemetry(SystemFilesystem(), settings.data, started_ms, options.keep_runs)
 
     printer.announce(sources, options)
     problem = ""
     try:
-        with keep_providers():
-            return Watcher(feed, run, [status, printer], clock, options).watch()
+        return Watcher(feed, run, [status, printer], clock, options).watch()
     except Exception as error:
         problem = str(error)
         raise
     finally:
         feed.close()
+        kept.close()
         status.end(problem)
 
 
@@ -104,32 +103,31 @@ def _list_excluded(settings: Settings) -> set[str]:
 
 
 class _Runs:
-    """Runs all stages. The first run prints what `inorder run` prints. Later ones are summed up by the printer, and
+    """Runs the pipeline. The first run prints what `inorder run` prints. Later ones are summed up by the printer, and
     show progress on a terminal only."""
 
-    def __init__(self, sources: Sequence[str], given: Given, printer: "WatchPrinter") -> None:
+    def __init__(self, sources: Sequence[str], given: Given, printer: "WatchPrinter", kept: KeptBetweenRuns) -> None:
         self._sources = sources
         self._given = given
         self._printer = printer
+        self._kept = kept
         self._is_first = True
 
-    def run(self) -> RunResult:
-        """Run once."""
+    def run(self, hints: frozenset[str] | None) -> RunResult:
+        """Run once. `hints` are the only paths that may have changed; None: everything is compared."""
         is_silent = not self._is_first and not sys.stderr.isatty()
         given = {**self._given, "quiet": True} if is_silent else dict(self._given)
         if not self._is_first:
             given.pop("recreate", None)
-        outcomes, code = run_builtin(list(BUILTIN), self._sources, given, self._report)
+        outcome, code = run_all(self._sources, given, hints=hints, kept=self._kept, report=self._report)
         self._is_first = False
-        self._printer.outcomes = outcomes
-        last = outcomes[-1]
-        problem = f"{last.stage}: {last.cancel_reason}" if code == Exit.FAILED else ""
+        self._printer.outcome = outcome
+        problem = outcome.cancel_reason or "the run failed" if code == Exit.FAILED else ""
         return RunResult(code, problem, is_interrupted=code in _INTERRUPTED)
 
-    def _report(self, outcome: StageOutcome, settings: Settings) -> Exit:
+    def _report(self, outcome: RunOutcome) -> None:
         if self._is_first or outcome.stop_kind is not None:
-            return report_outcome(outcome, settings)
-        return exit_code_of(outcome)
+            report_run(outcome, read_run_settings(SettingsReader(self._given)))
 
 
 class WatchPrinter:
@@ -140,7 +138,8 @@ class WatchPrinter:
         self._is_quiet = is_quiet
         self._as_json = as_json
         self._problem = ""
-        self.outcomes: list[StageOutcome] = []
+        self.outcome: RunOutcome | None = None
+        """Of the latest run; None: it has none."""
 
     def announce(self, sources: Sequence[str], options: WatchOptions) -> None:
         """Say what is watched."""
@@ -157,7 +156,7 @@ class WatchPrinter:
 
     def on_run_started(self, number: int, changes: SourceChanges) -> None:
         """Announce a run."""
-        self.outcomes = []
+        self.outcome = None
         paths = ", ".join(changes.paths)
         more = f" and {changes.count - len(changes.paths)} more" if changes.count > len(changes.paths) else ""
         message = f"run {number}: {pluralize(changes.count, 'change')} in {paths}{more}" if paths else f"run {number}"
@@ -165,12 +164,14 @@ class WatchPrinter:
 
     def on_run_ended(self, number: int, result: RunResult, duration_ms: int) -> None:
         """Sum up a run."""
-        message = f"run {number}: {_describe_outcomes(self.outcomes)} in {duration_ms / 1000:.1f} s"
+        outcome = self.outcome
+        counts = "" if outcome is None else describe_counts(outcome.counts)
+        message = f"run {number}: {counts}   in {duration_ms / 1000:.1f} s"
         if not result.problem:
             self._problem = ""
-        fields = {"exit_code": result.exit_code, "duration_ms": duration_ms, "stages": self.outcomes}
+        fields = {"exit_code": result.exit_code, "duration_ms": duration_ms, "outcome": outcome}
         is_problem = result.exit_code != Exit.DONE
-        self._print("run_ended", message if self.outcomes else "", is_problem=is_problem, run=number, **fields)
+        self._print("run_ended", message if outcome is not None else "", is_problem=is_problem, run=number, **fields)
 
     def on_waiting(self, reason: str) -> None:
         """Say that sources are missing, or are there again."""
@@ -195,11 +196,3 @@ class WatchPrinter:
         elif not self._is_quiet:
             now = datetime.datetime.fromtimestamp(self._clock.wall_ms() / 1000)
             info(f"{now:%H:%M:%S} {to_one_line(message)}")
-
-
-def _describe_outcomes(outcomes: Sequence[StageOutcome]) -> str:
-    parts = [
-        f"{outcome.stage} {outcome.succeeded}" + (f" ({outcome.failed} failed)" if outcome.failed else "")
-        for outcome in outcomes
-    ]
-    return f"processed by {', '.join(parts)}"

@@ -7,7 +7,6 @@ A query may use these captures:
   @name            its name; if several patterns match the same name, the first in the query file wins
   @owner           what it belongs to, if that is not the enclosing definition
   @body            where its signature ends, if that is not the field `body`
-@doc               a documentation string within a definition
 @comment           a comment; one directly above a definition belongs to it
 @attached          what belongs to the definition directly below, such as a decorator
 @import            an import statement
@@ -16,40 +15,32 @@ A query may use these captures:
 @callee            the name of what is called, at the place of the call
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .grammars import Grammar
-from .matches import Match, Nodes, Role, Span, sort_matches
+from .matches import Match, Nodes, Role, SortedMatches, Span, sort_matches
+from .model import Import
 from .source import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _QUOTES = "\"'`<>"
-_ROLES = ("callee", "comment", "attached", "import", "doc")
+_ROLES = ("callee", "comment", "attached", "import")
 
 
-class Captures(NamedTuple):
-    """The captures of a file by kind, each in the order of the file."""
-
-    calls: list[Span]
-    comments: list[Span]
-    attached: list[Span]
-    docs: list[Span]
-    imports: list[tuple[int, str, list[str]]]
-    """Start of the statement, module, and imported names."""
-    definitions: list[Match]
-    """In the order in which they were found."""
-
-
-def collect_captures(matches: list[Match], grammar: Grammar, source: Source) -> Captures:
+def collect_captures(matches: list[Match], grammar: Grammar) -> SortedMatches:
     """Sort the matches of a query by kind."""
-    found = sort_matches(matches, grammar.roles, _find_role)
+    return sort_matches(matches, grammar.roles, _find_role)
+
+
+def build_imports(matches: list[Match], source: Source) -> tuple[Import, ...]:
+    """The import statements of a file, in its order."""
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
-    for _, nodes in found.imports:
+    for _, nodes in matches:
         _add_import(nodes, source, imports)
-    statements = [(start, module, list(names)) for (start, _), (module, names) in sorted(imports.items())]
-    return Captures(found.calls, found.comments, found.attached, found.docs, statements, found.definitions)
+    found = sorted(imports.items())
+    return tuple(Import(module, tuple(names), source.line_of(start)) for (start, _), (module, names) in found)
 
 
 def _find_role(nodes: Nodes) -> Role:

@@ -1,22 +1,14 @@
-"""The definitions of a file: the name, the documentation, the lines and the signature of each."""
+"""The definitions of a file: the name, the lines and the signature of each."""
 
 from collections.abc import Sequence
 
 import msgspec
 
-from .captures import Captures
 from .grammars import Grammar
-from .matches import Match, Nodes, Role, Span
+from .matches import Match, Nodes, Role, SortedMatches, Span
 from .model import Symbol
 from .source import Source
-from .texts import (
-    SIGNATURE_CHARACTERS_MAX,
-    clean_name,
-    extract_comment_text,
-    extract_string_text,
-    join_signature,
-    split_name,
-)
+from .texts import SIGNATURE_CHARACTERS_MAX, clean_name, join_signature, split_name
 
 _CLASS_KINDS = frozenset(
     ("class", "interface", "struct", "trait", "enum", "impl", "object", "record", "union", "extension")
@@ -47,15 +39,14 @@ class Definition(msgspec.Struct, eq=False, gc=False):
     last_line: int = 0
     leading_line: int = 0
     """The first line of the comments and decorators directly above it, or its own; 0 without a chunk."""
-    doc: str = ""
     signature: str = ""
 
 
-def find_definitions(captures: Captures, grammar: Grammar, source: Source) -> list[Definition]:
+def find_definitions(captures: SortedMatches, grammar: Grammar, source: Source) -> list[Definition]:
     """The definitions of a file in its order, the outer before the inner. Of several patterns that match one name, the
     first in the query counts."""
     found = _choose(captures.definitions, grammar.roles, source)
-    _nest(found, captures.docs, _LeadingLines(captures.comments, captures.attached, source), source)
+    _nest(found, _LeadingLines([*captures.comments, *captures.attached], source), source)
     _add_signatures(found, captures.comments, source)
     return found
 
@@ -70,8 +61,6 @@ def build_symbols(definitions: Sequence[Definition]) -> tuple[Symbol, ...]:
                 each.kind,
                 each.line,
                 each.last_line,
-                each.start,
-                each.end,
                 each.signature,
             )
             for each in definitions
@@ -101,36 +90,21 @@ def _build(role: Role, nodes: Nodes, name: str, source: Source) -> Definition:
     return Definition(kind, has_chunk, node.start_byte, node.end_byte, name, owner_name, body_start)
 
 
-def _nest(definitions: list[Definition], docs: list[Span], leading: "_LeadingLines", source: Source) -> None:
-    """Set the parent, the qualified name, the lines and the documentation of each definition."""
-    remaining = iter([*docs, (len(source.data) + 1, 0)])
-    doc = next(remaining)
+def _nest(definitions: list[Definition], leading: "_LeadingLines", source: Source) -> None:
+    """Set the parent, the qualified name and the lines of each definition."""
     stack: list[Definition] = []
     for each in definitions:
-        while doc[0] < each.start:
-            _assign_doc(stack, doc, source)
-            doc = next(remaining)
         while stack and (stack[-1].end <= each.start or _are_one_statement(stack[-1], each)):
             stack.pop()
         _set_names_and_lines(each, stack[-1] if stack else None, source)
         if each.has_chunk:
             leading.assign(each)
             stack.append(each)
-    while doc[1]:
-        _assign_doc(stack, doc, source)
-        doc = next(remaining)
 
 
 def _are_one_statement(one: Definition, other: Definition) -> bool:
     """Whether both are names of one statement. Then neither encloses the other."""
     return one.start == other.start and one.end == other.end
-
-
-def _assign_doc(stack: list[Definition], doc: Span, source: Source) -> None:
-    while stack and stack[-1].end <= doc[0]:
-        stack.pop()
-    if stack:
-        stack[-1].doc = extract_string_text(source.text(*doc))
 
 
 def _set_names_and_lines(definition: Definition, parent: Definition | None, source: Source) -> None:
@@ -155,34 +129,27 @@ def _set_names_and_lines(definition: Definition, parent: Definition | None, sour
 class _LeadingLines:
     """Finds the comments and decorators directly above a definition."""
 
-    def __init__(self, comments: list[Span], attached: list[Span], source: Source) -> None:
+    def __init__(self, spans: list[Span], source: Source) -> None:
         self._source = source
-        found = (comments, True), (attached, False)
-        self._spans = sorted((*span, is_comment) for spans, is_comment in found for span in spans)
+        self._spans = sorted(spans)
         self._next = 0
         """The first span that does not begin before the latest definition."""
 
     def assign(self, definition: Definition) -> None:
-        """Set the leading line of the definition, and its documentation if there are comments above it. To be called
-        with definitions in the order of the file."""
+        """Set the leading line of the definition. To be called with definitions in the order of the file."""
         source, spans = self._source, self._spans
         line = definition.line
-        comments = []
         while self._next < len(spans) and spans[self._next][0] < definition.start:
             self._next += 1
         for at in range(self._next - 1, -1, -1):
-            start, end, is_comment = spans[at]
+            start, end = spans[at]
             if line < 2 or end <= source.starts[line - 2] or source.data[end : source.starts[line - 1]].strip():
                 break
             first = source.line_of(start)
             if first >= line or source.data[source.starts[first - 1] : start].strip():
                 break
-            if is_comment:
-                comments.append(source.text(start, end))
             line = first
         definition.leading_line = line
-        if comments:
-            definition.doc = extract_comment_text("\n".join(reversed(comments)))
 
 
 def _add_signatures(definitions: list[Definition], comments: list[Span], source: Source) -> None:

@@ -11,6 +11,8 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from inorder.files.package_versions import find_version
+
 from .matches import Role
 
 if TYPE_CHECKING:
@@ -20,10 +22,6 @@ if TYPE_CHECKING:
 
 READING_VERSION = 1
 """Version of the code that makes chunks, symbols, imports and calls. To be increased whenever its results change."""
-
-_VERSION_FIELD = "Version: "
-_METADATA_LINES = 3
-"""The first lines of the metadata of a package: their version, its name and its version."""
 
 DEPTH_MAX = 2000
 """Limit for the depth of a match in the tree. The time of a query grows with the square of the depth."""
@@ -94,26 +92,10 @@ def grammar_version(language: str) -> str:
     if source is None:
         return f"lines/{READING_VERSION}"
     queries = hashlib.sha256(_read_queries(language)).hexdigest()[:12]
-    packages = " ".join(f"{name}/{_get_version(name)}" for name in ("tree-sitter", source.package))
+    packages = " ".join(f"{name}/{find_version(name) or 'none'}" for name in ("tree-sitter", source.package))
     return f"{packages} {language}.scm/{queries} reading/{READING_VERSION}"
 
 
 def _read_queries(language: str) -> bytes:
     folder = files(__package__) / "queries"
     return b"\n".join((folder / f"{name}.scm").read_bytes() for name in _SOURCES[language].queries)
-
-
-@cache
-def _get_version(package: str) -> str:
-    """The version of an installed package. It is in the first lines of its metadata, and to parse all of them takes
-    longer."""
-    from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and no worker needs it
-
-    try:
-        found = distribution(package)
-    except PackageNotFoundError:
-        return "none"
-    for line in (found.read_text("METADATA") or "").split("\n", _METADATA_LINES)[:_METADATA_LINES]:
-        if line.startswith(_VERSION_FIELD):
-            return line.removeprefix(_VERSION_FIELD).strip()
-    return found.version

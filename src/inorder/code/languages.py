@@ -6,32 +6,19 @@ filter by it.
 
 import re
 
-_NAMES = {
-    "makefile": "make",
-    "gnumakefile": "make",
-    "dockerfile": "dockerfile",
-    "containerfile": "dockerfile",
-    "cmakelists.txt": "cmake",
-    "jenkinsfile": "groovy",
-    "rakefile": "ruby",
-    "gemfile": "ruby",
-    "guardfile": "ruby",
-    "podfile": "ruby",
-    "vagrantfile": "ruby",
-    "brewfile": "ruby",
-    "sconstruct": "python",
-    "sconscript": "python",
-    "build.bazel": "starlark",
-    "workspace": "starlark",
-    "pipfile": "toml",
-    "cargo.lock": "toml",
-    "poetry.lock": "toml",
-    "composer.lock": "json",
-    "pkgbuild": "bash",
-    "apkbuild": "bash",
-    "bashrc": "bash",
-    "readme": "markdown",
-    "justfile": "just",
+_NAMES_OF = {
+    "make": "makefile gnumakefile",
+    "dockerfile": "dockerfile containerfile",
+    "cmake": "cmakelists.txt",
+    "groovy": "jenkinsfile",
+    "ruby": "rakefile gemfile guardfile podfile vagrantfile brewfile",
+    "python": "sconstruct sconscript",
+    "starlark": "build.bazel workspace",
+    "toml": "pipfile cargo.lock poetry.lock",
+    "json": "composer.lock",
+    "bash": "pkgbuild apkbuild bashrc",
+    "markdown": "readme",
+    "just": "justfile",
 }
 _EXTENSIONS_OF = {
     "python": "py pyi pyw",
@@ -105,33 +92,30 @@ _EXTENSIONS_OF = {
     "diff": "diff patch",
     "dockerfile": "dockerfile",
 }
-_EXTENSIONS = {
-    extension: language for language, extensions in _EXTENSIONS_OF.items() for extension in extensions.split()
-}
-_INTERPRETERS = {
-    "python": "python",
-    "pypy": "python",
-    "node": "javascript",
-    "nodejs": "javascript",
-    "deno": "typescript",
-    "bun": "typescript",
-    "ts-node": "typescript",
+_INTERPRETERS_OF = {
+    "python": "python pypy",
+    "javascript": "node nodejs",
+    "typescript": "deno bun ts-node",
     "ruby": "ruby",
     "php": "php",
-    "sh": "bash",
-    "bash": "bash",
-    "dash": "bash",
-    "zsh": "bash",
-    "ksh": "bash",
+    "bash": "sh bash dash zsh ksh",
     "scala": "scala",
     "perl": "perl",
     "lua": "lua",
-    "rscript": "r",
+    "r": "rscript",
     "julia": "julia",
     "make": "make",
-    "pwsh": "powershell",
-    "tclsh": "tcl",
+    "powershell": "pwsh",
+    "tcl": "tclsh",
 }
+
+
+def _turn_round(words_of: dict[str, str]) -> dict[str, str]:
+    """The language of each word, from the words of each language."""
+    return {word: language for language, words in words_of.items() for word in words.split()}
+
+
+_NAMES, _EXTENSIONS, _INTERPRETERS = map(_turn_round, (_NAMES_OF, _EXTENSIONS_OF, _INTERPRETERS_OF))
 _SHEBANG = re.compile(rb"#!\s*(?:\S*/)?env\s+(?:-\S+\s+|\w+=\S*\s+)*(?:\S*/)?([\w-]+)|#!\s*(?:\S*/)?([\w-]+)")
 _CPP_HEADER = re.compile(rb"^\s*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.MULTILINE)
 

@@ -22,7 +22,6 @@ class SortedMatches(NamedTuple):
     calls: list[Span]
     comments: list[Span]
     attached: list[Span]
-    docs: list[Span]
     imports: list[Match]
     definitions: list[Match]
 
@@ -30,7 +29,7 @@ class SortedMatches(NamedTuple):
 def sort_matches(matches: list[Match], roles: dict[int, Role], find_role: Callable[[Nodes], Role]) -> SortedMatches:
     """Sort the matches of a file by the role of their pattern. Of two places with one start, that of the last match
     counts. `roles` has the role of each pattern that is known, and gets those that `find_role` finds."""
-    spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}, "doc": {}}
+    spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}}
     imports: list[Match] = []
     definitions: list[Match] = []
     for match in matches:
@@ -44,5 +43,5 @@ def sort_matches(matches: list[Match], roles: dict[int, Role], find_role: Callab
         else:
             node = nodes[role[0]][0]
             ends[node.start_byte] = node.end_byte
-    calls, comments, attached, docs = (sorted(ends.items()) for ends in spans.values())
-    return SortedMatches(calls, comments, attached, docs, imports, definitions)
+    calls, comments, attached = (sorted(ends.items()) for ends in spans.values())
+    return SortedMatches(calls, comments, attached, imports, definitions)

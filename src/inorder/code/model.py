@@ -1,7 +1,6 @@
 """The result of parsing one file of source code.
 
-Lines are counted from 1 and end with `\\n`, `\\r\\n` or a lone `\\r`. Offsets count bytes: of the file where it is
-UTF-8, and otherwise of its text encoded as UTF-8.
+Lines are counted from 1 and end with `\\n`, `\\r\\n` or a lone `\\r`.
 """
 
 import msgspec
@@ -17,12 +16,8 @@ class CodeChunk(msgspec.Struct, frozen=True, gc=False):
     """For `definitions`, the names of all, separated by commas."""
     qualified_name: str
     """The name with those of the enclosing definitions. For `definitions`, that of the enclosing definition."""
-    signature: str
-    doc: str
     start_line: int
     end_line: int
-    start_byte: int
-    end_byte: int
     text: str
 
 
@@ -34,8 +29,6 @@ class Symbol(msgspec.Struct, frozen=True, gc=False):
     kind: str
     start_line: int
     end_line: int
-    start_byte: int
-    end_byte: int
     signature: str
 
 

@@ -11,12 +11,12 @@ may die, and can call `parse_lines` instead.
 import re
 
 from .calls import NO_CALLS, find_calls
-from .captures import collect_captures
+from .captures import build_imports, collect_captures
 from .definitions import build_symbols, find_definitions
 from .generated import LINE_BYTES_MAX
 from .grammars import Grammar, load_grammar
 from .languages import language_of
-from .model import CodeChunk, Import, ParsedFile
+from .model import CodeChunk, ParsedFile
 from .pieces import LineGroup, group_lines
 from .source import Source
 
@@ -65,7 +65,7 @@ def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
 
 def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
     root = loaded.parser.parse(source.data).root_node
-    found = collect_captures(loaded.find_matches(root), loaded, source)
+    found = collect_captures(loaded.find_matches(root), loaded)
     definitions = find_definitions(found, loaded, source)
     return ParsedFile(
         language,
@@ -75,20 +75,18 @@ def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
         source.note,
         tuple(_build_chunk(group, source) for group in group_lines(source, definitions, root)),
         build_symbols(definitions),
-        tuple(Import(module, tuple(names), source.line_of(start)) for start, module, names in found.imports),
+        build_imports(found.imports, source),
         find_calls(found.calls, definitions, source),
     )
 
 
 def _build_chunk(group: LineGroup, source: Source) -> CodeChunk:
-    first, last, owner, is_documented, several, parent = group
-    start, end = max(source.starts[first - 1], source.text_start), source.starts[last]
-    text = source.text(start, end)
+    first, last, owner, several, parent = group
+    text = source.text(max(source.starts[first - 1], source.text_start), source.starts[last])
     if several:
         names = ", ".join([definition.name for definition in several[:_NAMES_MAX]])
         outer = parent.qualified_name if parent else ""
-        return CodeChunk("definitions", names, outer, "", "", first, last, start, end, text)
+        return CodeChunk("definitions", names, outer, first, last, text)
     if owner is None:
-        return CodeChunk("lines", "", "", "", "", first, last, start, end, text)
-    kind, name, qualified_name, doc = owner.kind, owner.name, owner.qualified_name, owner.doc if is_documented else ""
-    return CodeChunk(kind, name, qualified_name, owner.signature, doc, first, last, start, end, text)
+        return CodeChunk("lines", "", "", first, last, text)
+    return CodeChunk(owner.kind, owner.name, owner.qualified_name, first, last, text)

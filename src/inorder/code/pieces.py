@@ -19,9 +19,9 @@ from .source import Source
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LineGroup = tuple[int, int, Definition | None, bool, list[Definition], Definition | None]
-"""The lines of one chunk: first and last line, the definition that it is named after, whether it has the first line of
-that definition, the definitions that it is named after if they are several, and the one that encloses them."""
+LineGroup = tuple[int, int, Definition | None, list[Definition], Definition | None]
+"""The lines of one chunk: first and last line, the definition that it is named after, the definitions that it is named
+after if they are several, and the one that encloses them."""
 _LINES_MAX = 120
 """Limit for a chunk that is a definition or a part of one."""
 _LOOSE_LINES_MAX = 60
@@ -190,9 +190,8 @@ def _name(group: PieceGroup) -> LineGroup:
     defined = [piece.owner for piece in group if piece.owner is not None and piece.owner is not piece.parent]
     are_small = largest.line_count < _SMALL_LINES
     owner = defined[0] if len(defined) == 1 and are_small else largest.owner
-    is_documented = owner is not None and any(piece.owner is owner and piece.first <= owner.line for piece in group)
     several = defined if len(defined) > 1 and are_small else []
-    return group[0].first, group[-1].last, owner, is_documented, several, group[0].parent
+    return group[0].first, group[-1].last, owner, several, group[0].parent
 
 
 def _get_lines_max(piece: CodePiece) -> int:

@@ -13,8 +13,7 @@ from inorder.index.locations import identify_file
 from inorder.index.rows import DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.library.opening import find_index, read_source_roots
-from inorder.stage.data_layout import require_directory
-from inorder.stage.store.format import require_current_data
+from inorder.stage.data_layout import require_current_data, require_directory
 
 from .document import DatasetDocument
 from .export.export import export_data
@@ -61,7 +60,7 @@ def open(data: str | os.PathLike[str]) -> "Dataset":
     >>> with tempfile.TemporaryDirectory() as folder, inorder.open(folder) as data:
     ...     data.chunks()
     Traceback (most recent call last):
-    inorder.errors.OperatorError: no chunks in ...; run `inorder chunk` first
+    inorder.errors.OperatorError: no library in ...; make one with `inorder run SRC`
     """
     return Dataset(data)
 
@@ -231,7 +230,7 @@ class Dataset:
         """The document with this id, or the one that a file with this id is a copy of; None: there is none."""
         with open_data(self._require_open()) as reader:
             documents = reader.open(DOCUMENT_FORMAT)
-            loaded: LoadedResult | None = documents.load(item_id)
+            loaded = documents.load(item_id)
             if loaded is None and (original := reader.find_original(item_id)) is not None:
                 loaded = documents.load(original)
             return loaded

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from functools import cached_property
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.pieces import read_pieces
+from inorder.documents.chunk.step import find_pieces
 from inorder.documents.chunk.units import join_pieces
 from inorder.documents.convert.stored import StoredDocument
 from inorder.documents.doctags.markdown import write_markdown
-from inorder.documents.doctags.record_reader import RecordSummary, read_record, read_summary
+from inorder.documents.doctags.provenance import page_sizes
+from inorder.documents.doctags.record_reader import read_record
+from inorder.documents.model import Document
 
 from .results import LoadedResult
 
@@ -51,13 +53,12 @@ class DatasetDocument:
     @cached_property
     def markdown(self) -> str:
         """The document as Markdown, with the tables of GitHub. Page headers and footers are left out."""
-        document = self._stored.document
-        return write_markdown(read_record(self._record) if document is None else document)
+        return write_markdown(self._document)
 
     @cached_property
     def text(self) -> str:
         """The document as text. `start` and `end` of its chunks are positions in it."""
-        return join_pieces(read_pieces(self._record))
+        return join_pieces(find_pieces(self._stored))
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -72,25 +73,25 @@ class DatasetDocument:
     @property
     def name(self) -> str:
         """The name of the file without its extension."""
-        return self._summary.name
+        return self._document.name
 
     @property
     def mimetype(self) -> str:
         """The kind of the source file; empty if it is unknown."""
-        return self._summary.mimetype
+        return self._document.mimetype
 
     @property
     def page_count(self) -> int:
         """The number of pages; 0 if the format has none."""
-        return len(self._summary.pages)
+        return len(page_sizes(self._document))
 
     @cached_property
     def _record(self) -> bytes:
         return self._stored.write_record()
 
     @cached_property
-    def _summary(self) -> RecordSummary:
-        return read_summary(self._record)
+    def _document(self) -> Document:
+        return self._stored.document or read_record(self._record)
 
     def write_record(self) -> bytes:
         """The document as DoclingDocument JSON, in UTF-8."""

@@ -2,23 +2,19 @@
 order of doc ids, as records or as columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
+from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.embed.stored import DenseVectors, SparseRows
+from inorder.documents.chunk.tables import make_chunk_fields
+from inorder.documents.parquet import make_schema
+from inorder.errors import OperatorError
 from inorder.index.chunk_terms import IndexedTerms
 
-from .columns import (
-    ChunkColumns,
-    Columns,
-    DenseColumns,
-    DocumentColumns,
-    LexicalColumns,
-    SparseColumns,
-)
 from .document import DatasetDocument
 from .results import (
     CHUNK_FORMAT,
@@ -26,15 +22,26 @@ from .results import (
     DOCUMENT_FORMAT,
     SPARSE_FORMAT,
     DataReader,
+    DenseVectors,
     LoadedResult,
     ResultFormat,
+    SparseRows,
     TableReader,
     open_data,
 )
-from .terms import LoadedTerms, TermReader
+from .terms import TermReader
 
 FAMILIES = ("dense", "sparse", "lexical")
 DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
+_DOCUMENT_FIELDS = [
+    *((name, pa.string(), name) for name in ("doc_id", "name", "mimetype")),
+    ("pages", pa.int32(), "page_count"),
+    *((name, pa.string(), name) for name in ("input_sha256", "text", "markdown", "doctags", "json")),
+]
+"""The columns of documents: name, type, and the attribute of a document."""
+_ID_FIELDS = [("doc_id", pa.string()), ("chunk_id", pa.string()), ("number", pa.int32())]
+_LEXICAL = {"schema_version": "2"}
+"""Version 1 had counts instead of weights."""
 D = TypeVar("D")
 R = TypeVar("R")
 
@@ -86,7 +93,7 @@ class LexicalTerms(NamedTuple):
 
 
 class DataTable(ABC, Generic[D, R]):
-    """One table: which results it is made of, and what its rows are."""
+    """One table: which results it is made of, and what its rows and columns are."""
 
     name: str
     format: ResultFormat
@@ -106,17 +113,30 @@ class DataTable(ABC, Generic[D, R]):
                 if loaded is not None:  # None: a run has removed it
                     yield result.doc_id, self.decode(loaded)
 
-    @abstractmethod
-    def decode(self, loaded: Any) -> D:
+    def decode(self, loaded: LoadedResult) -> D:
         """Decode the result of a document."""
+        decoded: D = loaded.value
+        return decoded
 
     @abstractmethod
     def list_rows(self, doc_id: str, decoded: D) -> Iterator[R]:
         """The rows of a document."""
 
     @abstractmethod
-    def make_columns(self, first: D) -> Columns[D]:
-        """Columns for this table. The document that comes first says what is the same in all of them."""
+    def make_schema(self, first: D) -> Any:
+        """The columns. The document that comes first says what is the same in all of them."""
+
+    @abstractmethod
+    def make_arrays(self, documents: Sequence[tuple[str, D]], schema: Any) -> list[Any]:
+        """The columns of the rows of these documents."""
+
+    @abstractmethod
+    def measure(self, doc_id: str, decoded: D) -> int:
+        """About the size of the rows of a document."""
+
+
+def _describe_table(name: str, **more: str) -> dict[str, str]:
+    return {"schema": f"inorder.{name}", "schema_version": "1", **more}
 
 
 class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):
@@ -138,8 +158,18 @@ class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):
     def list_rows(self, doc_id: str, decoded: DatasetDocument) -> Iterator[DatasetDocument]:
         yield decoded
 
-    def make_columns(self, first: DatasetDocument) -> DocumentColumns:
-        return DocumentColumns()
+    def make_schema(self, first: DatasetDocument) -> Any:
+        return make_schema([(name, kind) for name, kind, _ in _DOCUMENT_FIELDS], _describe_table("documents"))
+
+    def make_arrays(self, documents: Sequence[tuple[str, DatasetDocument]], schema: Any) -> list[Any]:
+        return [
+            pa.array([getattr(decoded, attribute) for _, decoded in documents], kind)
+            for _, kind, attribute in _DOCUMENT_FIELDS
+        ]
+
+    def measure(self, doc_id: str, decoded: DatasetDocument) -> int:
+        values = [getattr(decoded, attribute) for _, _, attribute in _DOCUMENT_FIELDS]
+        return sum(len(value) for value in values if isinstance(value, str))
 
 
 class ChunkTable(DataTable[list[Chunk], Chunk]):
@@ -147,32 +177,62 @@ class ChunkTable(DataTable[list[Chunk], Chunk]):
 
     name, format, made_by = CHUNKS, CHUNK_FORMAT, "chunk"
 
-    def decode(self, loaded: LoadedResult) -> list[Chunk]:
-        chunks: list[Chunk] = loaded.value
-        return chunks
-
     def list_rows(self, doc_id: str, decoded: list[Chunk]) -> Iterator[Chunk]:
         return iter(decoded)
 
-    def make_columns(self, first: list[Chunk]) -> ChunkColumns:
-        return ChunkColumns()
+    def make_schema(self, first: list[Chunk]) -> Any:
+        return make_schema(make_chunk_fields(), _describe_table("chunks") | {"schema_version": str(CHUNK_VERSION)})
+
+    def make_arrays(self, documents: Sequence[tuple[str, list[Chunk]]], schema: Any) -> list[Any]:
+        chunks = [chunk for _, decoded in documents for chunk in decoded]
+        return [pa.array([getattr(chunk, name) for chunk in chunks], kind) for name, kind in make_chunk_fields()]
+
+    def measure(self, doc_id: str, decoded: list[Chunk]) -> int:
+        return sum(len(chunk.text) + 200 for chunk in decoded)
+
+
+def _make_id_arrays(documents: Iterable[tuple[str, Sequence[str]]]) -> list[Any]:
+    """Of which chunk of which document each row of a table of vectors is."""
+    rows = [(doc_id, chunk_id, number) for doc_id, ids in documents for number, chunk_id in enumerate(ids)]
+    return [pa.array([row[place] for row in rows], kind) for place, (_, kind) in enumerate(_ID_FIELDS)]
+
+
+def _measure_ids(doc_id: str, ids: Sequence[str]) -> int:
+    return len(ids) * (len(doc_id) + 40)
 
 
 class DenseTable(DataTable[DenseVectors, DenseVector]):
-    """The dense vectors of all chunks."""
+    """The dense vectors of all chunks. Their numbers are not copied from the decompressed result, unless a batch joins
+    several documents."""
 
     name, format, made_by = f"{VECTORS}/dense", DENSE_FORMAT, "embed"
-
-    def decode(self, loaded: LoadedResult) -> DenseVectors:
-        vectors: DenseVectors = loaded.value
-        return vectors
 
     def list_rows(self, doc_id: str, decoded: DenseVectors) -> Iterator[DenseVector]:
         for number, (chunk_id, vector) in enumerate(zip(decoded.ids, decoded.matrix, strict=True)):
             yield DenseVector(doc_id, chunk_id, number, vector)
 
-    def make_columns(self, first: DenseVectors) -> DenseColumns:
-        return DenseColumns(first.matrix.shape[1], first.provider, first.spec)
+    def make_schema(self, first: DenseVectors) -> Any:
+        width = first.matrix.shape[1]
+        facts = {"provider": first.provider, "spec": first.spec, "dimensions": str(width), "normalised": "l2"}
+        fields = [*_ID_FIELDS, ("vector", pa.list_(pa.float32(), width))]
+        return make_schema(fields, _describe_table("dense", **facts))
+
+    def make_arrays(self, documents: Sequence[tuple[str, DenseVectors]], schema: Any) -> list[Any]:
+        width, provider = schema.field("vector").type.list_size, schema.metadata[b"inorder.provider"].decode()
+        for doc_id, decoded in documents:
+            if decoded.matrix.shape[1] != width or decoded.provider != provider:
+                raise OperatorError(
+                    f"the dense vectors of {doc_id!r} are of another provider ({decoded.provider},"
+                    f" {decoded.matrix.shape[1]} dimensions) than those before them ({provider},"
+                    f" {width}); run `inorder embed` to bring all of them up to date"
+                )
+        parts = [decoded.matrix for _, decoded in documents]
+        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), pa.float32()), width)
+        return [*_make_id_arrays((doc_id, decoded.ids) for doc_id, decoded in documents), vectors]
+
+    def measure(self, doc_id: str, decoded: DenseVectors) -> int:
+        return _measure_ids(doc_id, decoded.ids) + decoded.matrix.nbytes
 
 
 class SparseTable(DataTable[SparseRows, SparseTerms]):
@@ -180,16 +240,28 @@ class SparseTable(DataTable[SparseRows, SparseTerms]):
 
     name, format, made_by = f"{VECTORS}/sparse", SPARSE_FORMAT, "embed --sparse PROVIDER"
 
-    def decode(self, loaded: LoadedResult) -> SparseRows:
-        vectors: SparseRows = loaded.value
-        return vectors
-
     def list_rows(self, doc_id: str, decoded: SparseRows) -> Iterator[SparseTerms]:
         for number, (chunk_id, (indices, weights)) in enumerate(zip(decoded.ids, decoded.vectors, strict=True)):
             yield SparseTerms(doc_id, chunk_id, number, indices, weights)
 
-    def make_columns(self, first: SparseRows) -> SparseColumns:
-        return SparseColumns()
+    def make_schema(self, first: SparseRows) -> Any:
+        lists = [("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))]
+        return make_schema([*_ID_FIELDS, *lists], _describe_table("sparse"))
+
+    def make_arrays(self, documents: Sequence[tuple[str, SparseRows]], schema: Any) -> list[Any]:
+        parts = [vector for _, decoded in documents for vector in decoded.vectors]
+        offsets = np.cumsum([0, *(len(indices) for indices, _ in parts)], dtype=np.int32)
+        indices = np.concatenate([np.empty(0, "<i4"), *(each for each, _ in parts)])
+        weights = np.concatenate([np.empty(0, "<f4"), *(each for _, each in parts)])
+        return [
+            *_make_id_arrays((doc_id, decoded.ids) for doc_id, decoded in documents),
+            pa.ListArray.from_arrays(offsets, pa.array(indices, pa.int32())),
+            pa.ListArray.from_arrays(offsets, pa.array(weights, pa.float32())),
+        ]
+
+    def measure(self, doc_id: str, decoded: SparseRows) -> int:
+        sizes = sum(indices.nbytes + weights.nbytes for indices, weights in decoded.vectors)
+        return _measure_ids(doc_id, decoded.ids) + sizes
 
 
 class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
@@ -205,15 +277,24 @@ class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
             for terms in self.open(reader).read_all():
                 yield terms.item_id, terms
 
-    def decode(self, loaded: LoadedTerms) -> IndexedTerms:
-        return loaded.terms
-
     def list_rows(self, doc_id: str, decoded: IndexedTerms) -> Iterator[LexicalTerms]:
         for number, (chunk_id, terms) in enumerate(zip(decoded.chunk_ids, decoded.terms, strict=True)):
             yield LexicalTerms(doc_id, chunk_id, number, terms)
 
-    def make_columns(self, first: IndexedTerms) -> LexicalColumns:
-        return LexicalColumns(first.facts)
+    def make_schema(self, first: IndexedTerms) -> Any:
+        lists = [("terms", pa.list_(pa.string())), ("weights", pa.list_(pa.float32()))]
+        return make_schema([*_ID_FIELDS, *lists], _describe_table("lexical", **first.facts) | _LEXICAL)
+
+    def make_arrays(self, documents: Sequence[tuple[str, IndexedTerms]], schema: Any) -> list[Any]:
+        terms = [each for _, decoded in documents for each in decoded.terms]
+        return [
+            *_make_id_arrays((doc_id, decoded.chunk_ids) for doc_id, decoded in documents),
+            pa.array([list(each) for each in terms], pa.list_(pa.string())),
+            pa.array([list(each.values()) for each in terms], pa.list_(pa.float32())),
+        ]
+
+    def measure(self, doc_id: str, decoded: IndexedTerms) -> int:
+        return _measure_ids(doc_id, decoded.chunk_ids) + sum(len(each) * 16 for each in decoded.terms)
 
 
 VECTOR_TABLES: dict[str, DataTable[Any, Any]] = {
@@ -231,26 +312,34 @@ TABLES = {table.name: table for table in _TABLES}
 def collect_batches(table: DataTable[D, Any], documents: Iterable[tuple[str, D]], batch_bytes: int) -> Iterator[Any]:
     """Record batches of whole documents, each of about `batch_bytes` of memory, or of one document. There is a batch
     if there is a document."""
-    columns = None
+    schema = None
+    pending: list[tuple[str, D]] = []
     parts: list[Any] = []
     """Rows of the next batch as Arrow has them, which takes a tenth of the memory of Python's objects."""
-    size = 0
+    size = pending_bytes = 0
     is_empty = True
     for doc_id, decoded in documents:
-        if columns is None:
-            columns = table.make_columns(decoded)
-        columns.add(doc_id, decoded)
-        is_complete = size + columns.bytes >= batch_bytes
-        if is_complete or columns.bytes >= _PART_BYTES:
-            size += columns.bytes
-            parts.append(columns.finish())
+        if schema is None:
+            schema = table.make_schema(decoded)
+        pending.append((doc_id, decoded))
+        pending_bytes += table.measure(doc_id, decoded)
+        is_complete = size + pending_bytes >= batch_bytes
+        if is_complete or pending_bytes >= _PART_BYTES:
+            size += pending_bytes
+            parts.append(make_batch(table, pending, schema))
+            pending, pending_bytes = [], 0
         if is_complete:
             yield _join_parts(parts)
             parts, size, is_empty = [], 0, False
-    if columns is not None and (columns.bytes or (is_empty and not parts)):
-        parts.append(columns.finish())
+    if pending and (pending_bytes or (is_empty and not parts)):
+        parts.append(make_batch(table, pending, schema))
     if parts:
         yield _join_parts(parts)
+
+
+def make_batch(table: DataTable[D, Any], documents: Sequence[tuple[str, D]], schema: Any) -> Any:
+    """The rows of documents as one record batch."""
+    return pa.RecordBatch.from_arrays(table.make_arrays(documents, schema), schema=schema)
 
 
 def _join_parts(parts: list[Any]) -> Any:

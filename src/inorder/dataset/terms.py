@@ -2,30 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
 from inorder.documents.parquet import make_schema
 from inorder.index.chunk_terms import IndexedTerms, IndexTerms
 from inorder.library.opening import find_index
 
-from .results import ListedResult
+from .results import ListedResult, LoadedResult
 
 TERM_BYTES = 2
 """About the size of a word of a chunk in a shard: words that repeat take nothing."""
 
 
-class LoadedTerms(NamedTuple):
-    """The terms of a document, as a result that is loaded."""
-
-    doc_id: str
-    sha256: str
-    terms: IndexedTerms
-    cfg_hash: str = ""
-
-
 class TermReader:
-    """The terms of documents and source files, as results. They come in the order of ids, and are loaded in this order
-    from one state of the index."""
+    """The terms of documents and source files, as results. They come in the order of ids, and loading them in this
+    order is fast. All are of one state of the index."""
 
     def __init__(self, index: IndexTerms | None) -> None:
         self._index = index
@@ -38,23 +29,21 @@ class TermReader:
         for each in () if self._index is None else self._index.list_files(after):
             yield ListedResult(each.item_id, each.length * TERM_BYTES, each.sha256)
 
-    list_results = iterate
-
-    def read_version(self) -> str:
-        """Another one after every change of the index."""
-        return "" if self._index is None else self._index.read_version()
+    def read_version(self) -> object:
+        """The generation of the index."""
+        return None if self._index is None else self._index.generation
 
     def has(self, doc_id: str) -> bool:
         """Whether the index has a document."""
         return self._index is not None and self._index.has(doc_id)
 
     def read_all(self) -> Iterator[IndexedTerms]:
-        """The terms of all documents and source files, of one state of the index."""
+        """The terms of all documents and source files. Raises IndexChangedError if they were listed before, and another
+        state of the index was published since then."""
         return iter(()) if self._index is None else self._index.read_files()
 
-    def load(self, doc_id: str) -> LoadedTerms | None:
-        """Load the terms of a document; None: the index does not have it. A document that does not follow the one
-        before is loaded from the index as it is now."""
+    def load(self, doc_id: str) -> LoadedResult | None:
+        """Load the terms of a document; None: the index does not have it. Raises as `read_all` does."""
         if self._rest is None or doc_id <= self._last:
             self._rest = self.read_all()
             self._next = next(self._rest, None)
@@ -62,7 +51,9 @@ class TermReader:
         while self._next is not None and self._next.item_id < doc_id:
             self._next = next(self._rest, None)
         found = self._next
-        return LoadedTerms(doc_id, found.sha256, found) if found is not None and found.item_id == doc_id else None
+        if found is None or found.item_id != doc_id:
+            return None
+        return LoadedResult(doc_id, found.sha256, "", "", found)
 
 
 def make_statistics(data: str) -> Any:

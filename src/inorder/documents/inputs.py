@@ -9,17 +9,11 @@ from pathlib import PurePath
 
 from inorder.sources.fetching import Fetcher
 from inorder.sources.remote_input import RemoteInput
-from inorder.stage.contracts import StageError, WorkItem
-from inorder.stage.store.inputs import AddressedInput, Input
-from inorder.stage.store.reading import read_content
+from inorder.stage.contracts import StageError
+from inorder.stage.inputs import AddressedInput, Input, read_content
 
 BYTES_MAX = 2**30
 """The largest document that is read."""
-
-
-def read_input(item: WorkItem, fetcher: Fetcher | None) -> bytes:
-    """Return the content of the document of an item, as `read_content_of` does."""
-    return read_content_of(item.inputs["document"], fetcher)
 
 
 def read_content_of(source: Input, fetcher: Fetcher | None = None) -> bytes:

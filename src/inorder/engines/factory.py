@@ -11,7 +11,7 @@ import msgspec
 from inorder.errors import require
 
 from .attempt import ClassifiedFunction
-from .base import LEASE_S, Engine, PackTasks, ResizableEngine, count_cpus
+from .base import LEASE_S, Engine, ResizableEngine, count_cpus
 from .error_table import Classify
 from .ray.options import RayOptions
 
@@ -86,14 +86,12 @@ def create_resizable_engine(
     function: Callable[[Any], Any],
     spec: EngineSpec,
     *,
-    pack: PackTasks | None = None,
     files: "FileTransfer | None" = None,
     idle: "IdleProcesses | None" = None,
 ) -> ResizableEngine:
     """Build an engine of threads, processes or Ray actors.
 
-    `pack` replaces how processes of this machine are sent their tasks; `files` moves the files of items to
-    a cluster and back; `idle` has processes of this machine that are used again.
+    `files` moves the files of items to a cluster and back; `idle` has processes of this machine that are used again.
     """
     function = _attach_mapping(function, spec)
     if not spec.has_processes:
@@ -110,8 +108,6 @@ def create_resizable_engine(
     if spec.engine == "local":
         from inorder.host.memory import require_resident_memory
 
-        from .process.worker_process import pack_tasks
-
         if spec.recycle_resident_bytes is not None:
             require_resident_memory("recycle_resident_bytes")
 
@@ -120,7 +116,6 @@ def create_resizable_engine(
             spec.worker_count,
             timeout_s=spec.timeout_s,
             options=limits,
-            pack=pack or pack_tasks,
             lease_s=spec.lease_s,
             idle=idle,
             start_count=spec.start_count,

@@ -90,7 +90,7 @@ def find_reporter() -> Reporter | None:
 def shorten_note(note: str, bytes_max: int = NOTE_BYTES_MAX) -> bytes:
     """Encode a note, cut to `bytes_max`."""
     encoded = " ".join(note.split()).encode("utf-8", "backslashreplace")
-    return encoded[:bytes_max].decode("utf-8", "ignore").encode()
+    return encoded if len(encoded) <= bytes_max else encoded[:bytes_max].decode("utf-8", "ignore").encode()
 
 
 def _format_number(value: float) -> str:

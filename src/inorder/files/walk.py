@@ -5,7 +5,7 @@ syntax of `.gitignore`. Links to folders are not followed, so there are no loops
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,19 +14,8 @@ from .listing import list_folder
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-ReasonToSkip = Callable[[str, Sequence[str]], str]
-"""Gets the path of a folder and the names of its files. Returns why it is not entered; empty: it is."""
 UNREADABLE_FOLDER = "the folder cannot be read"
 """How the problem of a folder begins whose entries are not known."""
-
-
-class WalkEntry(NamedTuple):
-    """A file; or a folder that is not entered, with the reason."""
-
-    path: str
-    relative: str
-    """Its path from the root."""
-    problem: str = ""
 
 
 class IgnoreRules(NamedTuple):
@@ -35,71 +24,6 @@ class IgnoreRules(NamedTuple):
     folder: str
     """Its path from the root, with a slash at the end."""
     spec: "GitIgnoreSpec"
-
-
-class _Folder(NamedTuple):
-    path: str
-    relative: str
-    """Its path from the root, with a slash at the end."""
-    rules: tuple[IgnoreRules, ...]
-    """The rules of all folders above it."""
-
-
-class FolderFiles(NamedTuple):
-    """The files of a folder that is walked."""
-
-    path: str
-    relative: str
-    """Its path from the root. Both paths end with a slash; that of the root itself is empty."""
-    names: list[str]
-
-
-def list_entries(walked: Iterable[FolderFiles | WalkEntry]) -> Iterator[WalkEntry]:
-    """The files of all folders, one by one."""
-    for found in walked:
-        if isinstance(found, WalkEntry):
-            yield found
-            continue
-        path, relative, names = found
-        for name in names:
-            yield WalkEntry(f"{path}{name}", f"{relative}{name}")
-
-
-def walk_by_folder(
-    root: str,
-    ignore_files: Sequence[str],
-    *,
-    excluded_names: frozenset[str] = frozenset(),
-    reason_to_skip: ReasonToSkip = lambda path, names: "",
-) -> Iterator[FolderFiles | WalkEntry]:
-    """Every file below a folder, those of a folder together; and each folder that is not entered, with the reason.
-
-    Of several ignore files in one folder the last has precedence. `excluded_names` are further names to leave out.
-    `reason_to_skip` gets the path of each folder below the root, and the names of its files; a folder for which it
-    returns a reason is not entered.
-    """
-    stack = [_Folder(root, "", ())]  # no recursion: folders may be nested deeper than Python's stack allows
-    while stack:
-        folder = stack.pop()
-        name = folder.relative.rstrip("/")
-        try:
-            listed = list_folder(folder.path)
-        except OSError as error:
-            yield WalkEntry(folder.path, name, f"{UNREADABLE_FOLDER}: {error.strerror}")
-            continue
-        if folder.relative and (reason := reason_to_skip(folder.path, listed.files)):
-            yield WalkEntry(folder.path, name, reason)
-            continue
-        rules = (*folder.rules, *_read_rules(folder, ignore_files, listed.files))
-        start, relative = os.path.join(folder.path, ""), folder.relative
-        files = [name for name in listed.files if name[0] != "." and name not in excluded_names]
-        folders = [name for name in listed.folders if name[0] != "." and name not in excluded_names]
-        if rules:
-            files = [name for name in files if not is_ignored(rules, f"{relative}{name}")]
-            folders = [name for name in folders if not is_ignored(rules, f"{relative}{name}/")]
-        if files:
-            yield FolderFiles(start, relative, files)
-        stack.extend(_Folder(f"{start}{name}", f"{relative}{name}/", rules) for name in reversed(folders))
 
 
 class WalkedFolder(NamedTuple):
@@ -119,25 +43,24 @@ class WalkedFolder(NamedTuple):
 def walk_folders(
     root: str, ignore_files: Sequence[str], *, excluded_paths: Collection[str] = ()
 ) -> Iterator[WalkedFolder]:
-    """Every folder that `walk` enters, the root included, except `excluded_paths` and what lies below them. A folder
-    that cannot be read is left out."""
-    stack = [_Folder(root, "", ())]
+    """Yield every folder that may have files to read, the root included, except `excluded_paths` and what lies below
+    them. A folder that cannot be read is left out."""
+    stack = [WalkedFolder(root, "", ())]
     while stack:
         folder = stack.pop()
         try:
             listed = list_folder(folder.path)
         except OSError:
             continue
-        rules = (*folder.rules, *_read_rules(folder, ignore_files, listed.files))
-        found = WalkedFolder(folder.path, folder.relative, rules)
+        found = folder._replace(rules=(*folder.rules, *_read_rules(folder, ignore_files, listed.files)))
         yield found
         for name in reversed(listed.folders):
             path = os.path.join(folder.path, name)
             if path not in excluded_paths and not found.leaves_out(name, is_folder=True):
-                stack.append(_Folder(path, f"{folder.relative}{name}/", found.rules))
+                stack.append(WalkedFolder(path, f"{folder.relative}{name}/", found.rules))
 
 
-def _read_rules(folder: _Folder, names: Sequence[str], files: Sequence[str]) -> Iterator[IgnoreRules]:
+def _read_rules(folder: WalkedFolder, names: Sequence[str], files: Sequence[str]) -> Iterator[IgnoreRules]:
     for name in names:
         if name in files and (rules := read_ignore_file(folder.path, folder.relative, name)) is not None:
             yield rules

@@ -10,12 +10,6 @@ def limit_blas_threads() -> None:
     To be called before NumPy is imported.
 
     A run has a process per core, and multiplies no large matrices. By default each of these processes starts a thread
-    per core when it imports NumPy, which takes as much processor time as the rest of the import; and a process with
-    several threads cannot be copied.
+    per core when it imports NumPy, which takes as much processor time as the rest of the import.
     """
     os.environ.setdefault(_THREADS, "1")
-
-
-def has_one_blas_thread() -> bool:
-    """Whether a process that imports NumPy now gets no threads from it."""
-    return os.environ.get(_THREADS) == "1"

@@ -17,15 +17,11 @@ Errors are `OSError`s of the operating system. After a failed `sync` the content
 import contextlib
 import ctypes
 import os
-import shutil
 import stat
-from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 CLOSED_DESCRIPTOR = 2**31 - 1
 """A descriptor that no file has. Using it fails with EBADF."""
-_BLOCK_BYTES = 2**20
-"""A file is copied in blocks of this size."""
 
 
 class PathInfo(NamedTuple):
@@ -103,10 +99,6 @@ class Filesystem(Protocol):
     def sync_all(self, path: str) -> None:
         """Make everything on the disk of this directory durable. For many files this is much faster than one by one,
         which takes about a second per thousand."""
-        ...
-
-    def free_bytes(self, path: str) -> int:
-        """Return the free bytes on the disk of this directory."""
         ...
 
 
@@ -205,10 +197,6 @@ class SystemFilesystem:
         finally:
             os.close(descriptor)
 
-    def free_bytes(self, path: str) -> int:
-        """Return the free bytes on the disk of this directory."""
-        return shutil.disk_usage(path).free
-
 
 def make_directories(path: str) -> None:
     """Create a directory and its parents, however many. `os.makedirs` recurses, and fails at a depth of about 1,000."""
@@ -237,40 +225,17 @@ def _sync_disk(descriptor: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def copy_atomic(filesystem: Filesystem, source: str, path: str) -> None:
-    """Copy a file, atomically and durably like `write_atomic`, in blocks."""
-    original = filesystem.open(source)
-    try:
-        blocks = range(0, original.size, _BLOCK_BYTES)
-        _replace_file(filesystem, path, (original.read(offset, _BLOCK_BYTES) for offset in blocks))
-    finally:
-        original.close()
-
-
 def write_atomic(filesystem: Filesystem, path: str, data: bytes) -> None:
     """Create or replace a file atomically and durably: a reader, or a crash, finds either the old or the new
     content."""
-    _replace_file(filesystem, path, [data])
-
-
-def write_cache(filesystem: Filesystem, path: str, data: bytes) -> None:
-    """Create or replace a file atomically, but not durably: after a power loss it may be the old one, missing, or
-    damaged. Its reader must notice that."""
-    _replace_file(filesystem, path, [data], is_durable=False)
-
-
-def _replace_file(filesystem: Filesystem, path: str, blocks: Iterable[bytes], *, is_durable: bool = True) -> None:
     temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)
     file = filesystem.open(temporary)
     try:
-        for data in blocks:
-            file.append(data)
-        if is_durable:
-            file.sync()
+        file.append(data)
+        file.sync()
     finally:
         file.close()
     filesystem.rename(temporary, path)
-    if is_durable:
-        filesystem.sync_directory(os.path.dirname(path) or ".")
+    filesystem.sync_directory(os.path.dirname(path) or ".")

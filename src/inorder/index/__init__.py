@@ -1,5 +1,1 @@
-"""One searchable database of documents and source code."""
-
-from inorder.stage.data_layout import reserve_files
-
-reserve_files("index.sqlite", "index.draft.sqlite", "index.vectors.")
+"""Search in documents and source code."""

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from inorder.errors import OperatorError, require
-from inorder.stage.store.texts import TextReader
 
 from .rows import CODE
 from .symbols import FILE_NAMED, name_values
@@ -57,5 +56,4 @@ def read_file_text(connection: sqlite3.Connection, path: str, line: int = 1) -> 
 
 def _select(connection: sqlite3.Connection, condition: str, values: tuple[Any, ...]) -> list[IndexedText]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM chunks JOIN files ON files.id = file WHERE {condition}", values)
-    names, texts = IndexedText.__struct_fields__, TextReader(connection)
-    return [IndexedText(**dict(zip(names, (*row, texts.read(stored)), strict=True))) for *row, stored in rows]
+    return [IndexedText(**dict(zip(IndexedText.__struct_fields__, row, strict=True))) for row in rows]

@@ -1,6 +1,6 @@
 """What a search finds, and the conditions that it must meet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -8,10 +8,10 @@ import msgspec
 from .rows import CODE
 
 HIT_COLUMNS = (
-    'chunk_id, number, chunks.kind, chunks.name, chunks.context, start, "end", chunks.text, item_id, files.kind, '
-    "location(files.kind, item_id, path), language, pages"
+    "chunk_id, item_id, location(files.kind, item_id, path), files.kind, language, chunks.kind, chunks.name, "
+    'chunks.context, start, "end", number, pages, chunks.text'
 )
-"""The columns of a hit in SQL, over `chunks` and `files`."""
+"""The first fields of a hit in SQL, over `chunks` and `files`."""
 
 
 class Filters(NamedTuple):
@@ -83,24 +83,11 @@ class Hit(msgspec.Struct, kw_only=True):
         return f"{self.path}#page={self.pages[0]}" if self.pages and self.path.lower().endswith(".pdf") else self.path
 
 
-def make_hit(row: Sequence[Any], read_text: Callable[[Any], str]) -> Hit:
-    """A hit from the values of `HIT_COLUMNS`. `read_text` turns the value of the column `text` into the text."""
-    chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language, pages = row
-    return Hit(
-        chunk_id=chunk_id,
-        item_id=item_id,
-        path=path,
-        file_kind=file_kind,
-        language=language,
-        kind=kind,
-        name=name,
-        context=context,
-        start=start,
-        end=end,
-        number=number,
-        pages=[int(page) for page in pages.split() if page.isdecimal()],
-        text=read_text(text),
-    )
+def make_hit(row: Sequence[Any]) -> Hit:
+    """A hit from the values of `HIT_COLUMNS`."""
+    fields = dict(zip(Hit.__struct_fields__, row, strict=False))
+    fields["pages"] = [int(page) for page in fields["pages"].split() if page.isdecimal()]
+    return Hit(**fields)
 
 
 def add_copies(hits: Sequence[Hit], copies: Sequence[tuple[str, str]]) -> None:

@@ -4,8 +4,6 @@ An index identifies a file by its item id: the name of a source root and the pat
 when a question is answered, from where the root was in the latest run, and is relative to the current folder if the
 file lies below it. So every path in an answer can be opened from the current folder, for documents and code alike, and
 also after a root was moved and indexed again.
-
-Every run records its sources in its manifest. Publishing copies the roots into the index.
 """
 
 import os
@@ -15,72 +13,12 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from inorder.sinks.packed_lines import measure_lines
-from inorder.stage.data_layout import DataLayout
-from inorder.stage.manifest.reader import decode_config, find_runs, read_line_at
-from inorder.stage.sources import Roots, is_address, join_address, quote_id, quote_key
+from inorder.stage.sources import is_address, join_address, quote_id, quote_key
 
-from .rows import CODE, DOCUMENT
-from .schema import read_meta, write_meta
+from .rows import DOCUMENT
 
 RootsByKind = dict[str, dict[str, str]]
 """For documents and for code: the path of each source root by its name, as item ids have it."""
-_META, _META_READ = "source_roots", "source_roots_read"
-_STAGES = ("doctags", "index")
-"""The stages whose runs have sources."""
-
-
-def find_roots(connection: sqlite3.Connection) -> RootsByKind:
-    """The roots that the index stores; none before it is published."""
-    stored = read_meta(connection, _META)
-    return msgspec.json.decode(stored, type=RootsByKind) if stored else {}
-
-
-def store_roots(connection: sqlite3.Connection, data: str) -> None:
-    """Store the roots of the manifests, beside those of runs that the manifests no longer have, and up to which run
-    the manifests were read."""
-    write_meta(connection, _META, _merge_roots(connection, data))
-    latest = {stage: next(find_runs(DataLayout(data, stage).manifest), None) for stage in _STAGES}
-    marks = {stage: (found[0], found[1].run_id) for stage, found in latest.items() if found is not None}
-    write_meta(connection, _META_READ, msgspec.json.encode(marks).decode())
-
-
-def are_roots_current(connection: sqlite3.Connection, data: str) -> bool:
-    """Whether `store_roots` would leave the roots as they are."""
-    return read_meta(connection, _META) == _merge_roots(connection, data)
-
-
-def _merge_roots(connection: sqlite3.Connection, data: str) -> str:
-    stored = find_roots(connection)
-    marks = read_meta(connection, _META_READ)
-    known = msgspec.json.decode(marks, type=dict[str, tuple[int, str]]) if marks else {}
-    merged = {kind: stored.get(kind, {}) | roots for kind, roots in read_manifest_roots(data, known).items()}
-    return msgspec.json.encode(merged, order="deterministic").decode()
-
-
-def read_manifest_roots(data: str, known: Mapping[str, tuple[int, str]] | None = None) -> RootsByKind:
-    """The roots that runs of stages have recorded in their manifests. `known` has, for each stage, the offset and the
-    id of a run: runs before it are not read."""
-    documents, indexed = (_read_stage_roots(data, stage, (known or {}).get(stage)) for stage in _STAGES)
-    return {CODE: indexed, DOCUMENT: indexed | documents}
-
-
-def _read_stage_roots(data: str, stage: str, known: tuple[int, str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
-    manifest = DataLayout(data, stage).manifest
-    since = known[0] if known is not None and _is_run(manifest, *known) else 0
-    for _, config in find_runs(manifest, since):  # the latest run comes first and wins
-        paths = Roots(config.origin.get("sources", ())).paths
-        found = {quote_id(name): path for name, path in paths.items()} | found
-    return found
-
-
-def _is_run(manifest: str, offset: int, run_id: str) -> bool:
-    """Whether a run with this id begins at this offset of a manifest."""
-    if offset >= measure_lines(manifest):
-        return False
-    config = decode_config(read_line_at(manifest, offset))
-    return config is not None and config.run_id == run_id
 
 
 def identify_file(roots: Mapping[str, str], path: str) -> list[str]:

@@ -12,7 +12,7 @@ class Generation(NamedTuple):
     """What readers see: the state of an index that was published at once."""
 
     number: int
-    """Counts publications from 1; 0: nothing was published, or publications are not counted."""
+    """Counts publications from 1; 0: nothing was published."""
     published_at: float
     """In seconds since 1970; 0: nothing was published."""
 
@@ -30,10 +30,6 @@ class IndexPlace(Protocol):
     @property
     def path(self) -> str:
         """The path of the database, for messages."""
-
-    @property
-    def digest(self) -> str:
-        """The expression of SQL that identifies the rows and the vectors of a row of `files`."""
 
     def exists(self) -> bool:
         """Whether there is a database."""

@@ -1,4 +1,4 @@
-"""Everything that one file owns in the index, as a worker sends it to the database."""
+"""Everything that one file owns in the index."""
 
 from hashlib import blake2b
 from typing import Any
@@ -7,7 +7,6 @@ import msgspec
 
 from inorder.code.model import CallSite, FileCalls
 
-from .calls import PackedCalls, pack_calls
 from .lexical.file_terms import FileTerms
 
 DOCUMENT, CODE = "document", "code"
@@ -56,49 +55,17 @@ class FileRows(msgspec.Struct, kw_only=True):
 
     item_id: str
     kind: str
-    path: str
     language: str
     """The programming language, or the ISO 639-1 code of the language of a document; empty if it is not known."""
     lines: int
     note: str
-    sha256: str
-    cfg_hash: str
     chunks: list[ChunkRow] = []
-    terms: FileTerms | None = None
-    """The terms of the chunks. They follow from the chunks, so they are not part of the digest."""
-    digest: str = ""
-    """The digest of all other fields but the path, the terms and the packed calls."""
     symbols: list[SymbolRow] = []
     imports: list[ImportRow] = []
     calls: list[CallSite] = []
-    packed_calls: PackedCalls | None = None
-    """The calls as they are stored. They take the place of the calls on the way from a worker to the database."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(FileRows)
-
-
-def complete_rows(rows: FileRows, calls: FileCalls | None = None) -> FileRows:
-    """Count the terms of the chunks of a file, and pack its calls, as a database takes them. `calls` are those of the
-    file if they are not in its rows."""
-    return msgspec.structs.replace(
-        rows,
-        terms=count_terms(rows),
-        digest=hash_rows(rows, calls),
-        packed_calls=PackedCalls(calls.groups, calls.callees) if calls else pack_calls(rows.calls),
-        calls=[],
-    )
-
-
-def encode_rows(rows: FileRows, calls: FileCalls | None = None) -> bytes:
-    """Complete and encode the rows of a file, for the transfer from a worker to the database."""
-    return _ENCODER.encode(complete_rows(rows, calls))
-
-
-def decode_rows(data: bytes) -> FileRows:
-    """The inverse of `encode_rows`."""
-    return _DECODER.decode(data)
 
 
 def count_terms(rows: FileRows) -> FileTerms:
@@ -110,8 +77,8 @@ def count_terms(rows: FileRows) -> FileTerms:
 
 
 def hash_rows(rows: FileRows, calls: FileCalls | None = None) -> str:
-    """A digest of the file and of everything that it owns. The path on disk is not part of it. `calls` are those of the
+    """A digest of the file and of everything that it owns. `calls` are those of the
     file if they are not in its rows."""
-    fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note, rows.sha256, rows.cfg_hash]
+    fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note]
     fields += [rows.chunks, rows.symbols, rows.imports, msgspec.Raw(calls.rows) if calls else rows.calls]
     return blake2b(_ENCODER.encode(fields), digest_size=16).hexdigest()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.errors import OperatorError, require
-from inorder.stage.store.format import require_current_data
+from inorder.stage.data_layout import require_current_data
 
 from .hits import Filters, Hit, add_copies
 from .lexical.scoring import TermGroup

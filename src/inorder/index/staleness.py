@@ -21,13 +21,13 @@ def find_changes(roots: Iterable[str], indexed_ns: int, shown: Iterable[str]) ->
     changed = [path for path in paths if _read_time(find_file(path)) > indexed_ns]
     gone = [path for path in paths if not is_there(path)]
     lines = [
-        f"{_list_some(some)} {verb} since the index was made; run `inorder index` to update it"
+        f"{_list_some(some)} {verb} since the index was made; run `inorder run SRC` to update it"
         for some, verb in ((changed, "changed"), (gone, "was removed" if len(gone) == 1 else "were removed"))
         if some
     ]
     local = sorted({root for root in roots if not is_address(root)})
     moved = list(dict.fromkeys(tree for root in local for tree in _find_moved_trees(root, indexed_ns)))
-    return lines + [f"{tree} is on another commit than when it was indexed; run `inorder index`" for tree in moved]
+    return lines + [f"{tree} is on another commit than when it was indexed; run `inorder run SRC`" for tree in moved]
 
 
 def _list_some(paths: list[str]) -> str:

@@ -36,18 +36,14 @@ def settings_of(kind: str, language: str = "") -> dict[str, str]:
     return found
 
 
-def make_document_rows(item_id: str, chunks: "Sequence[Chunk]", *, sha256: str = "", cfg_hash: str = "") -> FileRows:
-    """Return the rows of a document, from its chunks. `sha256` and `cfg_hash` say what they were made of: the row of
-    the file keeps both."""
+def make_document_rows(item_id: str, chunks: "Sequence[Chunk]") -> FileRows:
+    """Return the rows of a document, from its chunks."""
     return FileRows(
         item_id=item_id,
         kind=DOCUMENT,
-        path=item_id,
         language=detect_language("\n".join(chunk.text for chunk in chunks[:LANGUAGE_CHUNKS])),
         lines=0,
         note="",
-        sha256=sha256,
-        cfg_hash=cfg_hash,
         chunks=[
             ChunkRow(
                 chunk_id=chunk.chunk_id,
@@ -64,18 +60,9 @@ def make_document_rows(item_id: str, chunks: "Sequence[Chunk]", *, sha256: str =
     )
 
 
-def make_code_rows(
-    item_id: str,
-    path: str,
-    data: bytes,
-    *,
-    uses_grammar: bool = True,
-    sha256: str = "",
-    cfg_hash: str = "",
-) -> "tuple[FileRows, FileCalls]":
+def make_code_rows(item_id: str, path: str, data: bytes, *, uses_grammar: bool = True) -> "tuple[FileRows, FileCalls]":
     """Return the rows of a source file, and the calls in it. `path` is the file on disk: its name tells the language.
-    Without its grammar, a file is split by lines: for files whose grammar crashed or took too long. `sha256` and
-    `cfg_hash` are as in `make_document_rows`."""
+    Without its grammar, a file is split by lines: for files whose grammar crashed or took too long."""
     from inorder.code.parse import parse, parse_lines
 
     parsed = parse(path, data) if uses_grammar else parse_lines(path, data, WITHOUT_GRAMMAR)
@@ -83,12 +70,9 @@ def make_code_rows(
     rows = FileRows(
         item_id=item_id,
         kind=CODE,
-        path=path,
         language=parsed.language or "",
         lines=parsed.line_count,
         note=parsed.note,
-        sha256=sha256,
-        cfg_hash=cfg_hash,
         chunks=[
             ChunkRow(
                 chunk_id=derive_chunk_id(item_id, chunk.start_line, chunk.text),

@@ -52,11 +52,11 @@ def find_definitions(connection: sqlite3.Connection, name: str, count: int, *, i
     ends = _list_ends(name)
     is_named = "(name = ?1 COLLATE NOCASE OR qualified = ?1 COLLATE NOCASE)"
     is_indexed = f"name COLLATE NOCASE IN ({', '.join(f'?{at + 3}' for at in range(len(ends)))})"
-    found = _select_symbols(connection, f"{is_indexed} AND {is_named}", name, count, ends)
+    found = _find_symbols(connection, f"{is_indexed} AND {is_named}", name, count, ends)
     if not found and "." in name:
-        found = _select_symbols(connection, "qualified LIKE '%.' || ?1 ESCAPE '\\'", _escape_like(name), count)
+        found = _find_symbols(connection, "qualified LIKE '%.' || ?1 ESCAPE '\\'", _escape_like(name), count)
     if not found and not is_exact:
-        found = _select_symbols(connection, "name LIKE ?1 || '%' ESCAPE '\\'", _escape_like(name), count)
+        found = _find_symbols(connection, "name LIKE ?1 || '%' ESCAPE '\\'", _escape_like(name), count)
     return found
 
 
@@ -67,13 +67,18 @@ def _list_ends(name: str) -> list[str]:
     return [name, *(".".join(parts[at:]) for at in range(1, len(parts)))]
 
 
-def _select_symbols(
+def _find_symbols(
     connection: sqlite3.Connection, condition: str, name: str, count: int, more: Sequence[str] = ()
 ) -> list[CodeLocation]:
+    condition = f"{condition} ORDER BY length(qualified), item_id, start LIMIT ?2"
+    return _select_symbols(connection, condition, (name, count, *more))
+
+
+def _select_symbols(connection: sqlite3.Connection, condition: str, values: Sequence[str | int]) -> list[CodeLocation]:
     rows = connection.execute(
         f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
-        f"JOIN files ON files.id = file WHERE {condition} ORDER BY length(qualified), item_id, start LIMIT ?2",
-        (name, count, *more),
+        f"JOIN files ON files.id = file WHERE {condition}",
+        values,
     )
     return [
         CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
@@ -87,9 +92,7 @@ def find_calls_to(connection: sqlite3.Connection, name: str, count: int = _COUNT
     return [location for file, call in found for location in _locate_calls(connection, file, [call])]
 
 
-def find_calls_in(
-    connection: sqlite3.Connection, definition: CodeLocation, count: int = _COUNT_MAX
-) -> list[CodeLocation]:
+def find_calls_in(connection: sqlite3.Connection, definition: CodeLocation) -> list[CodeLocation]:
     """The calls that a definition makes, between its first line and its last."""
     row = connection.execute("SELECT id FROM files WHERE item_id = ?", (definition.item_id,)).fetchone()
     calls = sort_calls(
@@ -97,7 +100,7 @@ def find_calls_in(
         for call in (read_calls(connection, row[0]) if row else ())
         if definition.line <= call.line <= definition.end and call.caller == definition.name
     )
-    return _locate_calls(connection, row[0], calls[:count]) if calls else []
+    return _locate_calls(connection, row[0], calls[:_COUNT_MAX]) if calls else []
 
 
 def _locate_calls(connection: sqlite3.Connection, file: int, calls: Sequence[CallSite]) -> list[CodeLocation]:
@@ -126,15 +129,7 @@ def _find_imports(connection: sqlite3.Connection, name: str, count: int) -> list
 
 def list_symbols(connection: sqlite3.Connection, path: str) -> list[CodeLocation]:
     """The definitions of one file, which is named by its path, its item id, or the end of its item id."""
-    rows = connection.execute(
-        f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
-        f"JOIN files ON files.id = file WHERE {FILE_NAMED} ORDER BY item_id, start, qualified",
-        name_values(path),
-    )
-    return [
-        CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
-        for kind, qualified, path, item_id, start, end, signature in rows
-    ]
+    return _select_symbols(connection, f"{FILE_NAMED} ORDER BY item_id, start, qualified", name_values(path))
 
 
 def name_values(path: str) -> tuple[str, str, str]:

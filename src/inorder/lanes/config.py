@@ -4,8 +4,6 @@ A configuration is a frozen value that is validated when it is created. An optio
 an error rather than ignored, because the caller expected an effect.
 """
 
-from warnings import warn
-
 import msgspec
 
 from inorder.errors import require
@@ -69,12 +67,6 @@ class LaneConfig(msgspec.Struct, frozen=True, kw_only=True):
     def is_dynamic(self) -> bool:
         """Whether the concurrency changes between two bounds."""
         return self.min_concurrency is not None and self.min_concurrency < self.max_concurrency
-
-    @property
-    def dynamic(self) -> bool:
-        """Deprecated name of `is_dynamic`."""
-        warn("LaneConfig.dynamic is deprecated; use is_dynamic", DeprecationWarning, stacklevel=2)
-        return self.is_dynamic
 
     def _check_redirect(self) -> None:
         if self.strategy == "redirect":

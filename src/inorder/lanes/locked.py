@@ -8,15 +8,19 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from .autoscaler import Autoscaler
 from .config import LaneConfig
 from .outcomes import Outcome, Reason
 from .state import LaneState
 from .statistics import Durations, LaneStatistics
-from .ticket import AnyTicket, AsyncTask
+from .ticket import AnyTicket
 from .waiters import Admission, Waiter
 from .workers import WorkerThreads, call_all
+
+if TYPE_CHECKING:
+    from .aio import CoroutineTask
 
 _LOST_POLL_S = 0.1
 """How often a closing lane checks whether the event loop of a coroutine task was closed."""
@@ -265,7 +269,7 @@ class LockedLane:
     def _cancel_queued(self, now_s: float) -> list[AnyTicket]:
         return [ticket for ticket in list(self.state.queue) if self.state.cancel(ticket, now_s)]
 
-    def _iter_async_tasks(self) -> Iterator[AsyncTask]:
+    def _iter_async_tasks(self) -> "Iterator[CoroutineTask]":
         if self.state.async_running or self.state.async_queued:
             for ticket in (*self.state.async_running, *self.state.queue):
                 if ticket._async_task is not None:

@@ -7,13 +7,17 @@ callbacks, which is created for the first one. So waiting costs nothing until a 
 
 import threading
 from collections.abc import Callable, Generator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from inorder.errors import InorderError, require
 
 from .outcomes import Outcome, Reason, TaskState
+
+if TYPE_CHECKING:
+    from .aio import CoroutineTask
+    from .locked import LockedLane
 
 Result = TypeVar("Result")
 
@@ -58,58 +62,6 @@ class TaskCancelled(InorderError):
     """
 
 
-class TicketOwner(Protocol):
-    """The lane that owns a task, as its ticket sees it."""
-
-    @property
-    def name(self) -> str:
-        """The lane's name."""
-        ...
-
-    def cancel(self, ticket: "AnyTicket") -> bool:
-        """Cancel a queued task."""
-        ...
-
-    def abandon(self, ticket: "AnyTicket") -> bool:
-        """Abandon a task, also one that runs."""
-        ...
-
-    def end_async_task(
-        self, ticket: "AnyTicket", value: object, error: BaseException | None, *, cancelled: bool
-    ) -> None:
-        """Record the end of a task that did not run on a worker thread."""
-        ...
-
-    def subscribe(self, ticket: "AnyTicket", callback: Callable[[], object]) -> bool:
-        """Call `callback` once the task has ended. False if it has ended already."""
-        ...
-
-    def unsubscribe(self, ticket: "AnyTicket", callback: Callable[[], object]) -> None:
-        """Remove a callback."""
-        ...
-
-
-class AsyncTask(Protocol):
-    """A task that does not run on a worker thread of the lane: a coroutine on its caller's event loop."""
-
-    @property
-    def thread(self) -> int:
-        """The thread that must not block, because the task runs on it."""
-        ...
-
-    def begin(self) -> None:
-        """Start it. Called from any thread, with no lock held."""
-        ...
-
-    def abandon(self) -> None:
-        """Cancel it if possible. Its outcome is ignored from now on."""
-        ...
-
-    def is_lost(self) -> bool:
-        """Whether it can never end by itself, because its event loop is closed."""
-        ...
-
-
 class Ticket(msgspec.Struct, Generic[Result], eq=False):
     """One submission: its outcome, and for an accepted task its state and result.
 
@@ -123,7 +75,7 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
     accepted 3
     """
 
-    _owner: TicketOwner
+    _owner: "LockedLane"
     _function: Callable[..., Any] | None
     _args: tuple[Any, ...]
     priority: int
@@ -134,7 +86,8 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
     reason: Reason | None = None
     """Why the lane it was submitted to did not accept it."""
     started_s: float = 0.0
-    _async_task: AsyncTask | None = None
+    _async_task: "CoroutineTask | None" = None
+    """The coroutine, if the task does not run on a thread of the lane."""
     _value: Any = None
     _error: BaseException | None = None
     _callbacks: list[Callable[[], object]] | None = None

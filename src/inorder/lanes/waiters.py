@@ -10,13 +10,16 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum, auto
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from inorder.errors import require
 
 from .cancel import POLL_S, CancelSignal, CancelToken
 from .outcomes import Reason
 from .ticket import AnyTicket
+
+if TYPE_CHECKING:
+    from .locked import LockedLane
 
 
 class Admission(Enum):
@@ -96,20 +99,12 @@ class Request:
         return poll_s if self.deadline_at_s is None else min(poll_s, self.deadline_at_s - now_s)
 
 
-class WaiterOwner(Protocol):
-    """The lane, as its waiters see it."""
-
-    def withdraw(self, waiter: "Waiter") -> None:
-        """Remove a waiter whose caller no longer exists."""
-        ...
-
-
 class Waiter:
     """One submission at one lane. Compared by identity."""
 
     __slots__ = ("decision", "is_recorded", "lane", "request", "ticket")
 
-    def __init__(self, lane: WaiterOwner, ticket: AnyTicket, request: Request) -> None:
+    def __init__(self, lane: "LockedLane", ticket: AnyTicket, request: Request) -> None:
         self.lane = lane
         self.ticket = ticket
         self.request = request

@@ -16,13 +16,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from .state import LaneState
-from .ticket import AnyTicket, TicketOwner
+from .ticket import AnyTicket
 
-current_lane: ContextVar[TicketOwner | None] = ContextVar("inorder_lane", default=None)
+if TYPE_CHECKING:
+    from .locked import LockedLane
+
+current_lane: "ContextVar[LockedLane | None]" = ContextVar("inorder_lane", default=None)
 """The lane whose task is running; None outside of tasks."""
 
 
@@ -44,7 +47,7 @@ class WorkerThreads:
 
     def __init__(
         self,
-        lane: TicketOwner,
+        lane: "LockedLane",
         state: LaneState,
         lock: threading.Lock,
         changed: threading.Condition,

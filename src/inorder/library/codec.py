@@ -14,8 +14,8 @@ from inorder.host.zstd import load_zstd
 
 RAW, ZSTD = 0, 1
 _LEVEL = 3
-_LEAST_BYTES = 64
-"""Shorter content does not get smaller."""
+_LEAST_BYTES = 256
+"""Shorter content gets smaller by a few bytes: those of the one chunk of a note, from 117 to 94."""
 _TEXT_BLOCK_BYTES = 64 * 1024
 """Texts that are compressed together. A search decompresses one block for a hit."""
 _SIZE_MAX = 2**31

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from urllib.parse import quote
@@ -11,6 +11,7 @@ from inorder.errors import IntegrityError, OperatorError
 from inorder.index.locations import locate
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.sinks.sqlite import translate_sqlite_error
+from inorder.stage.data_layout import require_current_data
 
 from .contents import read_roots, register_texts, take_text_error
 from .schema import APPLICATION_ID, FORMAT
@@ -18,7 +19,15 @@ from .schema import APPLICATION_ID, FORMAT
 NAME = "library.sqlite"
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
-_REBUILD = "remove it and run `inorder run` again; everything is made again from the sources"
+_MAKE_AGAIN = "run `inorder run SRC` again: everything is made again from the sources"
+_REBUILD = f"remove it and {_MAKE_AGAIN}"
+
+
+def require_library_file(data: str) -> None:
+    """Raise IntegrityError if the library is missing although the pipeline has run in DATA."""
+    path = library_path(data)
+    if not os.path.exists(path) and os.path.exists(f"{data}/journal/run.journal"):
+        raise IntegrityError(f"{path} is missing; restore it from a backup, or {_MAKE_AGAIN}")
 
 
 def library_path(data: str) -> str:
@@ -45,8 +54,13 @@ class LibraryConnection(sqlite3.Connection):
             self._forget_texts = register_texts(self)
         self._forget_texts()
         roots = read_roots(self)
-        self.create_function("location", 3, partial(locate, {CODE: roots, DOCUMENT: roots}))
+        self.create_function("location", 3, partial(_locate, {CODE: roots, DOCUMENT: roots}))
         self._version = version
+
+
+def _locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, path: str) -> str:
+    """Return the path of a file as `locate` does, as text that SQLite can return: a name may not be valid Unicode."""
+    return locate(roots, kind, item_id, path).encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager
@@ -88,6 +102,8 @@ def connect_library(data: str) -> LibraryConnection:
     """
     path = library_path(data)
     if not os.path.exists(path):
+        require_library_file(data)
+        require_current_data(data)
         raise OperatorError(f"no library in {data}; make one with `inorder run SRC`")
     with translate_library_errors(path):
         try:

@@ -1,4 +1,4 @@
-"""Read what a searchable file owns: its rows, and the texts of its chunks."""
+"""Read what a searchable file owns: its rows, and the texts of its chunks. Compare what is stored with its hashes."""
 
 import os
 import sqlite3
@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from inorder.errors import IntegrityError
-from inorder.index.calls import read_calls
-from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow
+from inorder.index.calls import pack_calls, read_callees, read_calls
+from inorder.index.lexical.schema import DamagedIndexError
+from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow, hash_rows
 from inorder.stage.sources import quote_id
 
-from .codec import unpack_texts
+from .codec import Content, unpack_content, unpack_texts
+from .rows import CHUNK, hash_step
 from .schema import TEXT_BLOCKS_MAX
 
 _BLOCKS_MAX = 16
@@ -41,6 +43,12 @@ def encode_path(path: str) -> str | bytes | None:
 def decode_path(stored: Any) -> str:
     """Return a path from what is stored."""
     return os.fsdecode(stored) if isinstance(stored, bytes) else stored or ""
+
+
+def has_index(connection: sqlite3.Connection) -> bool:
+    """Whether there is an index: there is none if runs have left out the step `index`."""
+    query = "SELECT EXISTS (SELECT 1 FROM searchable) OR NOT EXISTS (SELECT 1 FROM results)"
+    return bool(connection.execute(query).fetchone()[0])
 
 
 def read_roots(connection: sqlite3.Connection) -> dict[str, str]:
@@ -139,14 +147,35 @@ def read_rows(connection: sqlite3.Connection, file: int) -> FileRows:
     return FileRows(
         item_id=item_id,
         kind=kind,
-        path="",
         language=language,
         lines=lines,
         note=note,
-        sha256="",
-        cfg_hash="",
         chunks=[ChunkRow(*[*row, text]) for row, text in zip(chunks, found, strict=True)],
         symbols=[SymbolRow(*row) for row in symbols],
         imports=[ImportRow(*row) for row in imports],
         calls=read_calls(connection, file),
     )
+
+
+def find_result_damage(connection: sqlite3.Connection, id_: int, step: str, output: bytes) -> str:
+    """Return how a result differs from what was written; empty: it does not."""
+    query = "SELECT codec, size, checksum, data FROM results WHERE id = ?"
+    try:
+        texts = ChunkTexts(connection).read_all(id_) if step == CHUNK else []
+        content = unpack_content(Content(*connection.execute(query, (id_,)).fetchone()))
+    except IntegrityError as error:
+        return str(error)
+    return "" if hash_step(content, texts) == output else "its hash is not that of its content"
+
+
+def find_rows_damage(connection: sqlite3.Connection, id_: int, digest: str) -> str:
+    """Return how the rows of a file in the index differ from what was written; empty: they do not."""
+    try:
+        found = read_rows(connection, id_)
+        if hash_rows(found) != digest:
+            return "its rows do not match its digest"
+        if sorted(read_callees(connection, id_)) != sorted(pack_calls(found.calls).callees):
+            return "the names that it calls do not match its calls"
+    except (IntegrityError, DamagedIndexError) as error:
+        return str(error)
+    return ""

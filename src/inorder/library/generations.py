@@ -12,6 +12,7 @@ from inorder.index.schema import write_meta
 
 from .removal import remove_result, remove_rows
 from .rows import DENSE
+from .runs import has_pending
 from .schema import STEPS_MAX, held_epoch, next_epoch
 from .totals import Totals, advance_totals
 from .vectors import VectorChanges, update_vectors
@@ -25,14 +26,9 @@ _SEGMENT_BYTES = 24 * 2**20
 """About the largest segment that a merge makes: it is written in one transaction."""
 
 
-def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, with_held: bool) -> bool:
-    """Make visible what is committed. Returns False if there is nothing to publish. Called in a transaction.
-
-    `with_held`: also what waits for the end of a pass.
-    """
+def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, with_held: bool) -> None:
+    """Make visible what is committed; `with_held`: also what waits for the end of a pass. Called in a transaction."""
     epoch = held_epoch(writer.epoch) if with_held else next_epoch(writer.epoch)
-    if not _has_pending(connection, writer.epoch, epoch):
-        return False
     changes = VectorChanges(connection, writer.epoch, epoch)
     writer.terms.invert(epoch)
     connection.execute(
@@ -40,32 +36,20 @@ def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, wi
     )
     writer.terms.reveal(epoch)
     totals = advance_totals(connection, epoch)
-    is_last = not _has_pending(connection, epoch, held_epoch(epoch))
+    is_last = not has_pending(connection, with_held=True)
     update_vectors(connection, data, changes, choose_spec(connection, totals, is_free=is_last))
     chunks_max = min(SEGMENT_CHUNKS_MAX, _SEGMENT_BYTES // writer.terms.chunk_bytes)
     merge_segments(connection, MergeRules(_SEGMENTS_MAX, chunks_max, "retired", "hidden"))
     _write_meta(connection, totals)
     writer.epoch = epoch
-    return True
 
 
-def _has_pending(connection: sqlite3.Connection, after: int, epoch: int) -> bool:
-    query = "SELECT 1 FROM pending WHERE epoch > ? AND epoch <= ? LIMIT 1"
-    return connection.execute(query, (after, epoch)).fetchone() is not None
-
-
-def has_pending(connection: sqlite3.Connection) -> bool:
-    """Whether something is committed and not visible."""
-    query = "SELECT 1 FROM pending WHERE epoch > (SELECT epoch FROM generation) LIMIT 1"
-    return connection.execute(query).fetchone() is not None
-
-
-def sweep(connection: sqlite3.Connection, count: int = SWEPT_ITEMS) -> int:
-    """Remove what was retired of up to `count` items. Returns how many there were. Called in a transaction."""
+def sweep(connection: sqlite3.Connection) -> int:
+    """Remove what was retired of up to `SWEPT_ITEMS` items. Returns how many there were. Called in a transaction."""
     epoch_query = "(SELECT epoch FROM generation)"
     connection.execute(f"DELETE FROM pending WHERE epoch <= {epoch_query} AND NOT is_known")  # they replace nothing
     found = connection.execute(
-        f"SELECT epoch, item FROM pending WHERE epoch <= {epoch_query} LIMIT ?", (count,)
+        f"SELECT epoch, item FROM pending WHERE epoch <= {epoch_query} LIMIT ?", (SWEPT_ITEMS,)
     ).fetchall()
     for _, item in found:
         first = item * STEPS_MAX

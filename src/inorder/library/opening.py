@@ -1,38 +1,30 @@
-"""Open the index of DATA for reading: that of the library, or the one that the stage `index` has published.
-
-This is the one place that decides which of the two a reader gets.
-"""
+"""Open the index in the library of DATA for reading."""
 
 import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 
-from inorder.errors import InorderError
-from inorder.index.drafts.published import PublishedIndex
-from inorder.index.locations import RootsByKind, read_manifest_roots
-from inorder.index.place import Generation, IndexPlace
+from inorder.errors import InorderError, OperatorError
+from inorder.index.locations import RootsByKind
+from inorder.index.place import Generation
 from inorder.index.rows import CODE, DOCUMENT
-from inorder.index.search import use_index
 
-from .connection import LibraryConnection, connect_library, library_path, translate_library_errors
-from .contents import read_roots
+from .connection import (
+    LibraryConnection,
+    connect_library,
+    library_path,
+    require_library_file,
+    translate_library_errors,
+)
+from .contents import has_index, read_roots
 from .reader import list_copies
-from .rows import DENSE
-from .schema import STEPS_MAX
 
 _NANOSECONDS = 10**9
-_EPOCH = "(SELECT epoch FROM generation)"
 
 
 class LibraryIndex:
     """The index in the library of DATA: see `IndexPlace`. What is visible in it is one generation."""
-
-    digest = (
-        "digest || COALESCE((SELECT hex(results.output) FROM items CROSS JOIN results ON results.key = "
-        f"items.id * {STEPS_MAX} + (SELECT id FROM steps WHERE name = '{DENSE}') "
-        f"AND since <= {_EPOCH} AND until > {_EPOCH} WHERE items.item_id = files.item_id), '')"
-    )
 
     def __init__(self, data: str) -> None:
         self.data = os.path.abspath(data)
@@ -43,8 +35,12 @@ class LibraryIndex:
         return os.path.exists(self.path)
 
     def connect(self) -> sqlite3.Connection:
-        """Return a connection that only reads."""
-        return connect_library(self.data)
+        """Return a connection that only reads. Raises OperatorError if runs have left out the step `index`."""
+        connection = connect_library(self.data)
+        if not has_index(connection):
+            connection.close()
+            raise OperatorError(f"no index in {self.data}; make one with `inorder index` or `inorder run SRC`")
+        return connection
 
     def translate_errors(self) -> AbstractContextManager[None]:
         """Raise an error of SQLite in the body as ours."""
@@ -84,24 +80,23 @@ class LibraryIndex:
 
 
 def read_source_roots(data: str) -> RootsByKind:
-    """Return the folders, files and addresses that runs were given, by kind and name, whether or not there is an
-    index."""
-    place = find_index(data)
-    recorded = {} if isinstance(place, LibraryIndex) else read_manifest_roots(place.data)
+    """Return the folders, files and addresses that runs were given, by kind and name; none if there is no library."""
     try:
-        with use_index(place) as index:
-            stored = place.read_roots(index.connection)
+        with closing(connect_library(data)) as connection, translate_library_errors(library_path(data)):
+            roots = read_roots(connection)
     except InorderError:
-        return recorded
-    return {kind: {**stored.get(kind, {}), **recorded.get(kind, {})} for kind in {*stored, *recorded}}
+        return {}
+    return {CODE: roots, DOCUMENT: roots}
 
 
 def has_library(data: str | os.PathLike[str]) -> bool:
-    """Whether DATA has a library."""
+    """Whether DATA has a library. Raises IntegrityError if a run has made one, and it is missing."""
+    require_library_file(os.fspath(data))
     return os.path.exists(library_path(os.fspath(data)))
 
 
-def find_index(data: str | os.PathLike[str]) -> IndexPlace:
-    """Return where the index of DATA is. It need not exist."""
+def find_index(data: str | os.PathLike[str]) -> LibraryIndex:
+    """Return where the index of DATA is. It need not exist. Raises as `has_library` does."""
     folder = os.fspath(data)
-    return LibraryIndex(folder) if has_library(folder) else PublishedIndex(folder)
+    require_library_file(folder)
+    return LibraryIndex(folder)

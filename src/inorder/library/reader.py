@@ -5,23 +5,25 @@ transaction of its own, so that it never keeps the write-ahead log from being em
 read is seen from the next page on, always whole files. `read_generation` says of when it is.
 """
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from inorder.errors import IntegrityError
 from inorder.index.place import Generation
+from inorder.index.vectors.table import list_matrix_files
+from inorder.stage.sources import quote_id
 
 from .codec import Content, unpack_content
 from .connection import connect_library, library_path, translate_library_errors
 from .contents import ChunkTexts, decode_path, read_rows
-from .rows import CHUNK, DENSE, INDEX, StoredVectors, unpack_dense
+from .rows import CHUNK, INDEX, LibrarySource
 from .schema import FOREVER, STEPS_MAX, held_epoch
-from .sink import LibrarySource
 from .totals import Totals, read_difference
 
 PAGE = 1000
@@ -29,7 +31,9 @@ PAGE = 1000
 _EPOCH = "(SELECT epoch FROM generation)"
 _VISIBLE = f"since <= {_EPOCH} AND until > {_EPOCH}"
 _LATEST = f"until = {FOREVER}"
-_ITEM_COLUMNS = "items.id, item_id, items.kind, path, signature, sha256, size, reason, copy_of, parent"
+_ITEM_COLUMNS = (
+    "items.id, item_id, items.kind, path, signature, sha256, size, reason, copy_of, parent, pages_without_text"
+)
 
 
 class StepState(msgspec.Struct, array_like=True, gc=False):
@@ -51,6 +55,8 @@ class StepDetails(msgspec.Struct):
     duration_ms: float
     extras: dict[str, Any]
     run_id: str
+    began_at: float
+    """When that run began to write, in seconds since 1970."""
 
 
 class KnownFile(msgspec.Struct, gc=False):
@@ -65,6 +71,7 @@ class KnownFile(msgspec.Struct, gc=False):
     reason: str
     copy_of: str
     parent: str
+    pages_without_text: int
     is_held: bool = False
     """Whether it has results that become visible when the pass is complete."""
     states: dict[str, StepState] = {}
@@ -99,6 +106,15 @@ class FileFailure(msgspec.Struct):
     attempts: int
     is_outside: bool
     run_id: str
+
+
+class LibraryRun(NamedTuple):
+    """A run that has written to the library."""
+
+    run_id: str
+    began_at: float
+    outcome: bytes
+    """What it did, as the pipeline encodes it; empty: it has published nothing."""
 
 
 class StoredResult(msgspec.Struct):
@@ -145,6 +161,14 @@ class LibraryReader:
         with self.snapshot() as connection:
             return Generation(*connection.execute("SELECT number, published_at FROM generation").fetchone())
 
+    def has_leftovers(self) -> bool:
+        """Whether a run has something to put in order: rows to publish or to remove, or a file with vectors that is
+        lost or cut."""
+        with self.snapshot() as connection:
+            if connection.execute("SELECT 1 FROM pending LIMIT 1").fetchone() is not None:
+                return True
+            return any(file.find_problem() for file in list_matrix_files(connection, os.path.dirname(self.path)))
+
     def read_totals(self) -> Totals:
         """Return the counts and the content hash of what is visible."""
         with self.snapshot() as connection:
@@ -179,6 +203,39 @@ class LibraryReader:
             )
             return dict(rows.fetchall())
 
+    def read_run_number(self) -> int:
+        """Return the number of the latest pass of a run that has written to the library."""
+        with self.snapshot() as connection:
+            row = connection.execute("SELECT checksum FROM inorder_position").fetchone()
+            return 0 if row is None else int(row[0])
+
+    def list_runs(self) -> list[LibraryRun]:
+        """Return the runs that have written to the library, the latest first."""
+        query = "SELECT run_id, began_at, COALESCE(outcome, x'') FROM runs ORDER BY id DESC"
+        with self.snapshot() as connection:
+            return [LibraryRun(*row) for row in connection.execute(query)]
+
+    def find_run(self, run_id: str) -> LibraryRun | None:
+        """Return a run that has written to the library; None: it has not."""
+        query = "SELECT run_id, began_at, COALESCE(outcome, x'') FROM runs WHERE run_id = ?"
+        with self.snapshot() as connection:
+            row = connection.execute(query, (run_id,)).fetchone()
+            return None if row is None else LibraryRun(*row)
+
+    def count_by_source(self) -> dict[str, int]:
+        """Return the number of files of each source, by its name. What is a file is decided as in `count_items`."""
+        failed = (
+            f"EXISTS (SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
+            f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1})"
+        )
+        with self.snapshot() as connection:
+            rows = connection.execute(
+                "SELECT substr(item_id, 1, instr(item_id || '/', '/') - 1) AS source, COUNT(*) FROM items WHERE "
+                f"removed = 0 AND kind NOT GLOB 'part:*' AND (kind NOT GLOB 'archive:*' OR {failed}) GROUP BY source"
+            )
+            counts = dict(rows.fetchall())
+        return {each.name: counts.get(quote_id(each.name), 0) for each in self.list_sources()}
+
     # ---- Files and states (what is committed)
 
     def get_file(self, item_id: str) -> KnownFile | None:
@@ -191,27 +248,25 @@ class LibraryReader:
         with self.snapshot() as connection:
             names = self._find_names(connection)
             rows = connection.execute(
-                "SELECT states.id, duration_ms, extras, run_id FROM items JOIN states ON states.id BETWEEN "
+                "SELECT states.id, duration_ms, extras, run_id, began_at FROM items JOIN states ON states.id BETWEEN "
                 f"items.id * {STEPS_MAX} AND items.id * {STEPS_MAX} + {STEPS_MAX - 1} JOIN runs ON runs.id = run "
                 "WHERE item_id = ? ORDER BY states.id",
                 (item_id,),
             )
             return [
-                StepDetails(names[key % STEPS_MAX], ms, {} if extras is None else msgspec.msgpack.decode(extras), run)
-                for key, ms, extras, run in rows
+                StepDetails(names[key % STEPS_MAX], ms, {} if extras is None else msgspec.msgpack.decode(extras), *run)
+                for key, ms, extras, *run in rows
             ]
 
     def list_files(self, prefix: str = "") -> Iterator[KnownFile]:
         """Yield the files whose ids are `prefix` or begin with it and a slash, in the order of ids; all without one."""
-        last = ""
-        end = f"{prefix}0"  # "0" follows "/"
+        condition, last = "item_id > ?", ""
+        end: tuple[str, ...] = ()
+        if prefix:
+            yield from self._fetch_files("item_id = ?", (prefix,))
+            condition, last, end = "item_id > ? AND item_id < ?", f"{prefix}/", (f"{prefix}0",)  # "0" follows "/"
         while True:
-            if prefix:
-                condition = "item_id > ? AND (item_id = ? OR (item_id >= ? AND item_id < ?))"
-                values: tuple[Any, ...] = (last, prefix, f"{prefix}/", end)
-            else:
-                condition, values = "item_id > ?", (last,)
-            page = self._fetch_files(f"{condition} ORDER BY item_id LIMIT {PAGE}", values)
+            page = self._fetch_files(f"{condition} ORDER BY item_id LIMIT {PAGE}", (last, *end))
             yield from page
             if len(page) < PAGE:
                 return
@@ -291,11 +346,12 @@ class LibraryReader:
             hashes = dict(connection.execute("SELECT id, hash FROM settings").fetchall())
             listed = msgspec.json.encode(list(by_item)).decode()
             states = connection.execute(
-                f"SELECT value, states.id % {STEPS_MAX}, settings, input, output FROM json_each(?) CROSS JOIN states "
+                "SELECT states.id, settings, input, output FROM json_each(?) CROSS JOIN states "
                 f"ON states.id BETWEEN value * {STEPS_MAX} AND value * {STEPS_MAX} + {STEPS_MAX - 1}",
                 (listed,),
             )
-            for item, step, settings, input_, output in states:
+            for key, settings, input_, output in states:
+                item, step = divmod(key, STEPS_MAX)
                 by_item[item].states[names[step]] = StepState(hashes[settings], input_, output)
             failures = connection.execute(
                 f"SELECT value, failures.id % {STEPS_MAX}, category FROM json_each(?) CROSS JOIN failures "
@@ -363,17 +419,6 @@ class LibraryReader:
             if found is not None:
                 yield found
 
-    def read_dense(self, item_id: str) -> StoredVectors | None:
-        """Return the dense vectors of a file; None: none are visible."""
-        with self.snapshot() as connection:
-            row = self._fetch_result(connection, item_id, DENSE)
-            if row is None:
-                return None
-            try:
-                return unpack_dense(Content(*row[2:]))
-            except IntegrityError as error:
-                raise IntegrityError(self.describe_damage(item_id, DENSE, error)) from error
-
     def read_rows(self, item_id: str) -> Any:
         """Return the rows of a file in the index, without terms; None: none are visible."""
         with self.snapshot() as connection:
@@ -404,7 +449,7 @@ def list_copies(connection: sqlite3.Connection, originals: Sequence[str] | None 
 
 def make_file(row: Sequence[Any]) -> KnownFile:
     """Return a file from the values of its columns."""
-    _, item_id, kind, path, signature, sha256, size, reason, copy_of, parent = row
+    _, item_id, kind, path, signature, sha256, size, reason, copy_of, parent, pages_without_text = row
     return KnownFile(
         item_id,
         kind,
@@ -415,5 +460,6 @@ def make_file(row: Sequence[Any]) -> KnownFile:
         reason or "",
         copy_of or "",
         parent or "",
+        pages_without_text,
         states={},
     )

@@ -1,6 +1,7 @@
 """Rows that wait to be inserted together."""
 
 import sqlite3
+from collections import defaultdict
 
 _REPLACED = ("states", "failures", "pending")
 
@@ -10,11 +11,11 @@ class RowBuffer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._rows: dict[str, list[tuple[object, ...]]] = {}
+        self._rows: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
 
     def add(self, table: str, row: tuple[object, ...]) -> None:
         """Add a row. One of a table in `_REPLACED` replaces a row with the same key."""
-        self._rows.setdefault(table, []).append(row)
+        self._rows[table].append(row)
 
     def flush(self) -> None:
         """Insert all rows."""

@@ -6,23 +6,38 @@ stores it. `encode_result` and `decode_result` are its form in a result log, and
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from inorder.code.model import FileCalls
+from inorder.files.surrogates import escape_fields, restore_fields
 from inorder.index.calls import PackedCalls, pack_calls
 from inorder.index.lexical.file_terms import FileTerms
-from inorder.index.rows import ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
+from inorder.index.rows import DOCUMENT, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
 from .codec import Content, TextBlock, pack_content, pack_texts, unpack_content, unpack_texts
-from .totals import NORM_SCALE, FamilySummary
+from .totals import FamilySummary, count_norms
 
 CHUNK, INDEX, DENSE, SPARSE = "chunk", "index", "embed:dense", "embed:sparse"
 """The steps that the library knows: that whose texts are those of the chunks, that whose result is rows, and those
 whose results belong to chunks. Dense vectors are searched."""
 HASH_BYTES = 16
-_DIGEST_ENCODER = msgspec.msgpack.Encoder()
+
+
+WARNINGS = "warnings"
+"""The name of a list in the extras of a step: what a user should know about how a file was read."""
+
+
+class LibrarySource(NamedTuple):
+    """A folder, file or address that files come from."""
+
+    name: str
+    path: str
+    kind: str = "folder"
+    state: str = ""
+    added_at: float = 0.0
+    walked_at: float = 0.0
 
 
 class FileIdentity(msgspec.Struct, array_like=True):
@@ -45,6 +60,8 @@ class FileIdentity(msgspec.Struct, array_like=True):
     """The id of the file that it is a copy of; empty: it is none."""
     parent: str = ""
     """The id of the file that it is a member or a part of; empty: it is a file of its own."""
+    pages_without_text: int = 0
+    """Pages of the document in which no text was found."""
 
     @property
     def has_results(self) -> bool:
@@ -57,7 +74,7 @@ class StepResult(msgspec.Struct, array_like=True):
 
     step: str
     settings: str
-    """The hash of its settings: see `LibrarySink.register_settings`."""
+    """The hash of its settings: see `LibrarySink.add_settings`."""
     input: bytes
     """The hash of what it was made of."""
     output: bytes
@@ -127,6 +144,8 @@ class FileResult(msgspec.Struct, array_like=True):
     """Whether the file is gone. It loses everything."""
     is_held: bool = False
     """Whether it becomes visible only when the pass is complete: its settings have changed, and it is visible now."""
+    drops: list[str] = []
+    """Steps whose results it loses, because no run makes them any more."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -135,12 +154,26 @@ _DECODER = msgspec.msgpack.Decoder(FileResult)
 
 def encode_result(result: FileResult) -> bytes:
     """Encode a result."""
-    return _ENCODER.encode(result)
+    try:
+        return _ENCODER.encode(result)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(escape_path(result))
 
 
 def decode_result(data: bytes) -> FileResult:
     """Decode a result. Raises msgspec.DecodeError for other data."""
-    return _DECODER.decode(data)
+    return restore_path(_DECODER.decode(data))
+
+
+def escape_path(result: FileResult) -> FileResult:
+    """Return a result that can be encoded, although the path of its file is not valid Unicode."""
+    return msgspec.structs.replace(result, file=escape_fields(result.file))
+
+
+def restore_path(result: FileResult) -> FileResult:
+    """Return the result that `escape_path` was called with, or one that was not escaped as it is."""
+    result.file = restore_fields(result.file, result.file.path)
+    return result
 
 
 def hash_content(content: bytes) -> bytes:
@@ -180,33 +213,25 @@ def read_step_texts(made: StepResult) -> list[str]:
     return [text for block in made.texts for text in unpack_texts(block.data, block.checksum)]
 
 
-def pack_rows(rows: FileRows, calls: FileCalls | None = None, *, has_texts: bool | None = None) -> SearchRows:
+def pack_rows(rows: FileRows, calls: FileCalls | None = None) -> SearchRows:
     """Return the rows of a file as the library stores them, with their terms counted and their digest computed.
 
-    `calls` are those of the file if they are not in its rows. `has_texts`: whether to keep the texts of the chunks;
-    default: for every kind but documents, whose texts come with the step `chunk`.
+    `calls` are those of the file if they are not in its rows. The texts of a document come with the step `chunk`.
     """
-    keeps_texts = rows.kind != "document" if has_texts is None else has_texts
     packed = PackedCalls(calls.groups, calls.callees) if calls else pack_calls(rows.calls)
     return SearchRows(
         kind=rows.kind,
         language=rows.language,
         lines=rows.lines,
         note=rows.note,
-        digest=hash_search_rows(rows, calls),
+        digest=hash_rows(rows, calls),
         chunks=[msgspec.structs.replace(chunk, text="") for chunk in rows.chunks],
-        terms=rows.terms or count_terms(rows),
-        texts=pack_texts([chunk.text for chunk in rows.chunks]) if keeps_texts else [],
+        terms=count_terms(rows),
+        texts=pack_texts([chunk.text for chunk in rows.chunks]) if rows.kind != DOCUMENT else [],
         symbols=rows.symbols,
         imports=rows.imports,
         calls=packed if packed.data else None,
     )
-
-
-def hash_search_rows(rows: FileRows, calls: FileCalls | None = None) -> str:
-    """Return the digest of the rows of a file. The hashes of its content and of settings are no part of it: equal rows
-    are equal, whatever they were made of."""
-    return hash_rows(msgspec.structs.replace(rows, sha256="", cfg_hash="", path=""), calls)
 
 
 class StoredVectors(msgspec.Struct, array_like=True):
@@ -232,27 +257,23 @@ def make_dense_result(
     settings: str,
     input_hash: bytes,
     vectors: StoredVectors,
+    norms: Sequence[float],
     *,
     duration_ms: float = 0.0,
     extras: Mapping[str, Any] | None = None,
 ) -> StepResult:
-    """Return the dense vectors of a file, ready to be stored. Floats are not compressed: it gains nothing."""
+    """Return the dense vectors of a file, ready to be stored, and their lengths. Floats are not compressed: it gains
+    nothing."""
     content = _ENCODER.encode(vectors)
     packed = pack_content(content, is_compressible=False)
     output = hash_content(content)
-    summary = summarize_dense(vectors)
+    summary = summarize_dense(vectors, norms)
     return StepResult(DENSE, settings, input_hash, output, packed, [], summary, duration_ms, dict(extras or {}))
 
 
-def summarize_dense(vectors: StoredVectors) -> FamilySummary:
-    """Return what dense vectors contribute to the statistics of their family."""
-    import numpy as np  # which takes 0.1 s to import
-
-    matrix = np.frombuffer(vectors.vectors, "<f4").reshape(vectors.count, -1) if vectors.count else np.zeros((0, 1))
-    norms = np.rint(np.linalg.norm(matrix.astype(np.float64), axis=1) * NORM_SCALE).astype(np.int64)
-    values, counts = np.unique(norms, return_counts=True)
-    found = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    return FamilySummary(vectors.count, vectors.width, vectors.spec, found)
+def summarize_dense(vectors: StoredVectors, norms: Sequence[float]) -> FamilySummary:
+    """Return what dense vectors contribute to the statistics of their family. `norms` are their lengths."""
+    return FamilySummary(vectors.count, vectors.width, vectors.spec, count_norms(norms))
 
 
 def unpack_dense(stored: Content) -> StoredVectors:

@@ -20,7 +20,7 @@ in `index.schema`. `symbols`, `imports`, `calls` and `callees` have rows of invi
 from inorder.index.lexical.schema import SCHEMA as LEXICAL_SCHEMA
 from inorder.index.vectors.schema import SCHEMA as VECTORS_SCHEMA
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format. A library with a higher one is refused. See `connection` for one with a lower one."""
 APPLICATION_ID = 0x696E6F72
 """In the header of the file: what tells a library from other databases."""
@@ -73,7 +73,12 @@ CREATE TABLE IF NOT EXISTS sources (
     added_at REAL NOT NULL,
     walked_at REAL NOT NULL
 );
-CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, began_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS runs (
+    id INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    began_at REAL NOT NULL,
+    outcome BLOB
+);
 CREATE TABLE IF NOT EXISTS steps (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS settings (
     id INTEGER PRIMARY KEY,
@@ -93,6 +98,7 @@ CREATE TABLE IF NOT EXISTS items (
     reason TEXT,
     copy_of TEXT,
     parent TEXT,
+    pages_without_text INTEGER NOT NULL,
     removed INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS items_by_original ON items (copy_of) WHERE copy_of IS NOT NULL;
@@ -192,7 +198,7 @@ CREATE TABLE IF NOT EXISTS hidden (chunk INTEGER PRIMARY KEY, since INTEGER NOT 
     + f"""
 CREATE VIEW IF NOT EXISTS files AS
 SELECT searchable.id, items.item_id, searchable.kind, COALESCE(items.path, items.item_id) AS path, language, lines,
-    note, lower(hex(COALESCE(items.sha256, x''))) AS sha256, '' AS cfg_hash, digest
+    note, lower(hex(COALESCE(items.sha256, x''))) AS sha256, digest
 FROM searchable JOIN items ON items.id = searchable.item
 WHERE since <= {_EPOCH} AND until > {_EPOCH};
 CREATE VIEW IF NOT EXISTS chunks AS

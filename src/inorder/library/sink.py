@@ -5,6 +5,8 @@ that a position of another run is recognized. After a crash the library stays ah
 has.
 
 What is applied is durable and not visible. `publish` makes it so. `finish` leaves one file without a log.
+
+What writes rows and publishes them needs NumPy. It is imported when there is something to write.
 """
 
 import os
@@ -13,23 +15,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from inorder.core.invariants import check
 from inorder.errors import InorderError, IntegrityError, OperatorError
 from inorder.index.schema import has_table, read_meta
-from inorder.index.vectors.files import list_vector_files, remove_other_files
-from inorder.index.vectors.table import list_matrix_files
-from inorder.sinks.base import AppliedRun, Entry, Position, check_run, check_skipped
-from inorder.sinks.sqlite import SqliteSink
+from inorder.sinks.base import AppliedRun, Entry, Position, check_run
+from inorder.sinks.sqlite import DatabaseSink
 
 from .connection import check_format, library_path, translate_library_errors
 from .contents import encode_path, register_texts
-from .generations import SWEPT_ITEMS, has_pending, publish, sweep
-from .rows import FileResult, decode_result
+from .rows import FileResult, LibrarySource, decode_result
+from .runs import has_pending, write_outcome
 from .schema import APPLICATION_ID, FORMAT, LATE_INDEXES, PAGE_BYTES, SEARCH_COPY, TABLES
-from .vectors import PREFIX, compact_vectors
-from .writer import FileWriter
+
+if TYPE_CHECKING:
+    from .writer import FileWriter
 
 NAME = "library"
 _LOG_BYTES = 16 * 2**20
@@ -47,6 +48,8 @@ _TERM_BYTES_MAX = 8 * 2**20
 """Terms that wait in memory. More are inverted before they are published."""
 _FILES_MAX = 4
 """Files with vectors after a run."""
+_FIRST_CHUNKS = 2000
+"""A run that has added so many chunks, and as many as there were before it, leaves one file with vectors."""
 _BULK_CHUNKS = 20_000
 """A run that has added so many chunks, and as many as there were before it, goes without some indexes until it ends."""
 
@@ -57,17 +60,6 @@ _PUBLISH_FACTOR = 20
 ReadEntry = Callable[[Entry], Iterable[FileResult]]
 
 
-class LibrarySource(NamedTuple):
-    """A folder, file or address that files come from."""
-
-    name: str
-    path: str
-    kind: str = "folder"
-    state: str = ""
-    added_at: float = 0.0
-    walked_at: float = 0.0
-
-
 def read_payload(entry: Entry) -> Iterable[FileResult]:
     """Return the result that an entry has as its payload, if it has one. A failed entry may have a part of one."""
     if isinstance(entry.payload, bytes):
@@ -75,12 +67,13 @@ def read_payload(entry: Entry) -> Iterable[FileResult]:
     return [entry.payload] if isinstance(entry.payload, FileResult) else []
 
 
-class LibrarySink(SqliteSink):
+class LibrarySink(DatabaseSink):
     """Writes the library of DATA.
 
     `read_entry` returns what an entry does to files: by default its payload. `run_id` is stored with what it writes.
     With `publishes`, what is committed is published every few seconds, and when the sink is closed. `is_last`: what
-    waits for the end of a pass is published when this one is complete; if not, another pass follows.
+    waits for the end of a pass is published when this one is complete; if not, another pass follows. `describe_run`
+    returns what the run has done so far, encoded: it is stored with each publication.
     """
 
     def __init__(
@@ -91,18 +84,21 @@ class LibrarySink(SqliteSink):
         read_entry: ReadEntry = read_payload,
         publishes: bool = False,
         is_last: bool = True,
+        describe_run: Callable[[], bytes] | None = None,
     ) -> None:
         self._data = data
         self._run_id = run_id
         self._read_entry = read_entry
         self._publishes = publishes
         self._is_last = is_last
+        self._describe_run = describe_run
         self._facts: deque[FileResult] = deque()
         self._settings: deque[tuple[str, str, Mapping[str, str]]] = deque()
+        self._forgotten: list[str] = []
         self._publish_at_s = time.monotonic() + _PUBLISH_S
         self._is_broken = False
         self._writer: FileWriter | None = None
-        super().__init__(library_path(data), TABLES, _refuse, version=FORMAT, name=NAME, keeps=True)
+        super().__init__(library_path(data), TABLES, version=FORMAT, name=NAME, keeps=True)
 
     # ---- Sink
 
@@ -122,15 +118,6 @@ class LibrarySink(SqliteSink):
         self._position = moved
         if self._publishes and time.monotonic() >= self._publish_at_s:
             self.publish()
-        return moved
-
-    def apply_skipped(self, start: int, count: int) -> Position:
-        """Write the position after entries that change nothing."""
-        position = check_skipped(self.name, self._position, start)
-        moved = Position(position.end + count, position.offset, position.checksum)
-        if moved.end > self._stored.end:
-            self._move_to(moved, f"seqs {start} to {start + count - 1} cannot be written")
-        self._position = moved
         return moved
 
     def origin(self) -> Position:
@@ -162,6 +149,11 @@ class LibrarySink(SqliteSink):
             self.finish()
         else:
             self.publish()
+        if self._forgotten:  # last, so that an interrupted run can be repeated: its name is still known
+            with self._library_transaction("a source cannot be removed"):
+                names = [(name,) for name in self._forgotten]
+                self._connection.executemany("DELETE FROM sources WHERE name = ?", names)
+            self.sync()
 
     def close(self) -> None:
         """Close the library and leave no log beside it, unless another process reads it. Idempotent."""
@@ -183,9 +175,11 @@ class LibrarySink(SqliteSink):
         anything became visible."""
         began_s = time.monotonic()
         with self._library_transaction("it cannot be published"):
-            is_changed = publish(self._get_writer(), self._connection, self._data, with_held=with_held)
+            is_changed = has_pending(self._connection, with_held=with_held)
             if is_changed:
-                sweep(self._connection)
+                self._publish(with_held=with_held)
+            if self._describe_run is not None:
+                write_outcome(self._connection, self._run_id, self._describe_run())
         if is_changed:
             self._remove_files()
             self._sweep()
@@ -193,6 +187,12 @@ class LibrarySink(SqliteSink):
         now_s = time.monotonic()
         self._publish_at_s = now_s + max(_PUBLISH_S, _PUBLISH_FACTOR * (now_s - began_s))
         return is_changed
+
+    def _publish(self, *, with_held: bool) -> None:
+        from .generations import publish, sweep
+
+        publish(self._get_writer(), self._connection, self._data, with_held=with_held)
+        sweep(self._connection)
 
     def finish(self) -> None:
         """Publish everything, and put in order what a run leaves for its end: indexes, and many files with vectors."""
@@ -203,28 +203,15 @@ class LibrarySink(SqliteSink):
                 self._bound_log(0)
                 with self._library_transaction("an index cannot be created"):
                     self._connection.execute(f"CREATE INDEX {name} ON {columns}")
+        from .vectors import compact_vectors
+
         with self._library_transaction("its vectors cannot be written"):
-            compact_vectors(self._connection, self._data, _FILES_MAX)
+            is_first = self._get_writer().is_bulk(_FIRST_CHUNKS)
+            compact_vectors(self._connection, self._data, 1 if is_first else _FILES_MAX)
         self._remove_files()
         self.sync()
 
-    @property
-    def has_pending(self) -> bool:
-        """Whether something is committed and not visible."""
-        with self._translate_errors("it cannot be read"):
-            return has_pending(self._connection)
-
-    @property
-    def waiting_bytes(self) -> int:
-        """About how much waits in memory to be published."""
-        return 0 if self._writer is None else self._writer.terms.size_bytes
-
     # ---- What belongs to no item
-
-    def register_settings(self, step: str, hash_: str, parts: Mapping[str, str]) -> None:
-        """Store what the settings of a step are made of, so that it can be said which part has changed."""
-        with self._library_transaction("settings cannot be written"):
-            self._get_writer().find_settings(step, hash_, parts)
 
     def put_source(self, source: LibrarySource) -> None:
         """Add a source, or change what is known of it."""
@@ -244,9 +231,8 @@ class LibrarySink(SqliteSink):
             )
 
     def remove_source(self, name: str) -> None:
-        """Forget a source. Its files are removed by items."""
-        with self._library_transaction("a source cannot be removed"):
-            self._connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+        """Forget a source when the run is complete. Its files are removed by facts."""
+        self._forgotten.append(name)
 
     def add_fact(self, fact: FileResult) -> None:
         """Add what is known of a file that is no item of the run: that it is not read, is a copy, or is gone. It is
@@ -333,13 +319,17 @@ class LibrarySink(SqliteSink):
             for name in LATE_INDEXES:
                 self._connection.execute(f"DROP INDEX IF EXISTS {name}")
 
-    def _get_writer(self) -> FileWriter:
+    def _get_writer(self) -> "FileWriter":
         if self._writer is None:
+            from .writer import FileWriter
+
             self._writer = FileWriter(self._connection, self._run_id)
         return self._writer
 
     def _sweep(self) -> None:
         """Remove what is retired, in small transactions."""
+        from .generations import SWEPT_ITEMS, sweep
+
         is_more = True
         while is_more:
             with self._library_transaction("what was replaced cannot be removed"):
@@ -363,11 +353,14 @@ class LibrarySink(SqliteSink):
 
     def _remove_files(self) -> None:
         """Remove files with vectors that the library no longer names, once it is durable that it does not."""
+        from inorder.index.vectors.files import list_vector_files, remove_other_files
+        from inorder.index.vectors.table import list_matrix_files
+
         with self._translate_errors("its vectors cannot be listed"):
             kept = [file.name for file in list_matrix_files(self._connection, self._data)]
-        if any(name not in kept for name in list_vector_files(self._data, PREFIX)):
+        if any(name not in kept for name in list_vector_files(self._data)):
             self.sync()
-            remove_other_files(self._data, kept, PREFIX)
+            remove_other_files(self._data, kept)
 
     def _is_empty(self) -> bool:
         with self._translate_errors("it cannot be read"):
@@ -381,7 +374,3 @@ class LibrarySink(SqliteSink):
 def _advance(position: Position, entries: Sequence[Entry]) -> Position:
     successes = sum(entry.is_success for entry in entries)
     return Position(position.end + len(entries), position.offset + successes, position.checksum)
-
-
-def _refuse(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    raise NotImplementedError("a library writes all entries, not only successes")

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.errors import IntegrityError
+from inorder.index.rows import FileRows
 
 from .codec import Content, unpack_content
-from .contents import ChunkTexts
+from .contents import ChunkTexts, has_index, read_rows
 from .reader import PAGE, LibraryReader
-from .rows import CHUNK
+from .rows import CHUNK, DENSE, StoredVectors, unpack_dense
 from .schema import STEPS_MAX, TEXT_BLOCKS_MAX
 
 _EXPANSION = 2.5
@@ -34,6 +35,12 @@ _READ = (
     f"ON {_KEY} AND {_VISIBLE} WHERE item_id = :item_id"
 )
 _COUNT = f"SELECT COUNT(*) FROM items CROSS JOIN results ON {_KEY} AND {_VISIBLE}"
+_INDEXED = (
+    "FROM items CROSS JOIN searchable ON item = items.id AND searchable.since <= :epoch AND searchable.until > :epoch "
+    f"LEFT JOIN results ON results.key = items.id * {STEPS_MAX} + (SELECT id FROM steps WHERE name = '{DENSE}') "
+    "AND results.since <= :epoch AND results.until > :epoch"
+)
+_DIGEST = "digest || COALESCE(hex(results.output), '')"
 
 
 class ListedOutput(NamedTuple):
@@ -62,14 +69,40 @@ class ResultContent(msgspec.Struct, frozen=True):
     """Of the chunks, for the step `chunk`."""
 
 
-class GenerationReader:
-    """The results of the generation that is visible when it is opened. Thread-safe. Raises as `connect_library`
-    does."""
+class IndexedFile(NamedTuple):
+    """A file that can be searched."""
 
-    def __init__(self, data: str) -> None:
+    item_id: str
+    kind: str
+    digest: str
+    """Identifies its rows in the index, and its dense vectors."""
+
+
+class IndexedContent(NamedTuple):
+    """What can be searched of a file."""
+
+    file: IndexedFile
+    rows: FileRows
+    """Without the terms."""
+    vectors: StoredVectors | None
+    """The dense vectors of its chunks; None: it has none that were made of these chunks."""
+
+
+class GenerationReader:
+    """The results of the generation that is visible when it is opened, or of that with the number `epoch`, which was
+    visible before. Thread-safe. Raises as `connect_library` does."""
+
+    def __init__(self, data: str, epoch: int | None = None) -> None:
         self._library = LibraryReader(data)
         with self._library.snapshot() as connection:
-            [self.epoch] = connection.execute("SELECT epoch FROM generation").fetchone()
+            [present] = connection.execute("SELECT epoch FROM generation").fetchone()
+            self.epoch: int = present if epoch is None else epoch
+            found = connection.execute("SELECT value FROM meta WHERE name = 'vectors_provider'").fetchone()
+            self.provider: str = "" if found is None else found[0]
+            """The provider whose vectors are searched when the reader is opened; empty: there is none."""
+            found = connection.execute("SELECT value FROM meta WHERE name = 'vectors_width'").fetchone()
+            self.width = int(found[0]) if found is not None and self.provider else 0
+            """The length of these vectors."""
 
     def close(self) -> None:
         """Close the library. Idempotent."""
@@ -124,6 +157,45 @@ class GenerationReader:
         with self._library.snapshot() as connection:
             values = {"step": step, "epoch": self.epoch, "item_id": item_id}
             return connection.execute(query, values).fetchone() is not None
+
+    def has_index(self) -> bool:
+        """Whether there is an index."""
+        with self._library.snapshot() as connection:
+            return has_index(connection)
+
+    def count_indexed(self) -> int:
+        """Return how many files can be searched. It falls when a later generation has replaced some."""
+        query = "SELECT COUNT(*) FROM searchable WHERE since <= :epoch AND until > :epoch"
+        with self._library.snapshot() as connection:
+            return int(connection.execute(query, {"epoch": self.epoch}).fetchone()[0])
+
+    def list_indexed(self, after: str, count: int) -> list[IndexedFile]:
+        """Return the first files that can be searched, in the order of ids, of those that follow `after`."""
+        columns = f"item_id, searchable.kind, {_DIGEST}"
+        query = f"SELECT {columns} {_INDEXED} WHERE item_id > :after ORDER BY item_id LIMIT :count"
+        values = {"epoch": self.epoch, "after": after, "count": count}
+        with self._library.snapshot() as connection:
+            return [IndexedFile(*row) for row in connection.execute(query, values)]
+
+    def read_indexed(self, item_id: str) -> IndexedContent | None:
+        """Return what can be searched of a file; None: nothing, or it was removed. Raises IntegrityError if it is not
+        what was stored."""
+        query = (
+            f"SELECT item_id, searchable.kind, {_DIGEST}, searchable.id, searchable.input, results.input, codec, "
+            f"results.size, checksum, data {_INDEXED} WHERE item_id = :item_id"
+        )
+        with self._library.snapshot() as connection:
+            row = connection.execute(query, {"epoch": self.epoch, "item_id": item_id}).fetchone()
+            if row is None:
+                return None
+            file, (number, made_of, embedded, *content) = IndexedFile(*row[:3]), row[3:]
+            rows = read_rows(connection, number)
+            try:
+                vectors = unpack_dense(Content(*content)) if embedded == made_of else None
+            except IntegrityError as error:
+                raise IntegrityError(self._library.describe_damage(item_id, DENSE, error)) from error
+        is_whole = vectors is not None and vectors.count == len(rows.chunks)
+        return IndexedContent(file, rows, vectors if is_whole else None)
 
     def list_copies(self, originals: list[str] | None = None) -> list[tuple[str, str]]:
         """Return the id of each copy of these files, or of all, and that of the file, in order."""

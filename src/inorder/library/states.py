@@ -7,18 +7,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .contents import decode_path
 from .reader import PAGE, LibraryReader
+from .rows import WARNINGS
 from .schema import STEPS_MAX
 
 _STEP = "(SELECT id FROM steps WHERE name = :step)"
 _DONE = (
     "SELECT states.id, item_id, items.kind, extras FROM states JOIN items "
-    f"ON items.id = states.id / {STEPS_MAX} AND removed = 0 "
+    f"ON items.id = states.id / {STEPS_MAX} AND removed = 0 AND kind NOT GLOB 'archive:*' "
     f"WHERE states.id > :after AND states.id % {STEPS_MAX} = {_STEP} AND output IS NOT NULL "
     f"ORDER BY states.id LIMIT {PAGE}"
 )
 _COUNT = (
     f"SELECT COUNT(*) FROM states JOIN items ON items.id = states.id / {STEPS_MAX} AND removed = 0 "
+    "AND kind NOT GLOB 'archive:*' "
     f"WHERE states.id % {STEPS_MAX} = {_STEP} AND output IS NOT NULL "
     "AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.id = states.id)"
 )
@@ -32,12 +35,13 @@ _FAILURE = (
 )
 _NOTE = f"COALESCE({_FAILURE}, reason, CASE WHEN copy_of IS NOT NULL THEN 'the same content as ' || copy_of END)"
 _STATUS = (
-    f"CASE WHEN {_FAILURE} IS NOT NULL THEN 'failure' "
-    "WHEN reason IS NOT NULL OR copy_of IS NOT NULL THEN 'skip' ELSE 'success' END"
+    "CASE WHEN copy_of IS NOT NULL THEN 'copy' WHEN reason IS NOT NULL THEN 'not read' "
+    f"WHEN {_FAILURE} IS NOT NULL THEN 'failed' ELSE 'read' END"
 )
 _LISTED = (
     f"SELECT item_id AS id, {_STATUS} AS status, COALESCE({_NOTE}, '') AS note FROM items "
-    "WHERE removed = 0 AND items.kind NOT LIKE 'code:%'"
+    "WHERE removed = 0 AND items.kind NOT GLOB 'code:*' AND items.kind NOT GLOB 'part:*' "
+    f"AND (items.kind NOT GLOB 'archive:*' OR {_FAILURE} IS NOT NULL)"
 )
 _MATCHING = "(:status = '' OR status = :status) AND id LIKE '%' || :text || '%' ESCAPE '\\'"
 
@@ -60,6 +64,7 @@ class FileStep(NamedTuple):
     attempts: int
     message: str
     """Of its failure; empty: it succeeded."""
+    warnings: list[str]
 
 
 class FileStatus(NamedTuple):
@@ -67,9 +72,9 @@ class FileStatus(NamedTuple):
 
     item_id: str
     status: str
-    """`success`, `failure`, or `skip`: it is not read, or is a copy."""
+    """`read`, `failed`, `not read` or `copy`."""
     note: str
-    """The error, or why it is not read."""
+    """The error, why it is not read, or which file it is a copy of."""
 
 
 def count_done(library: LibraryReader, step: str) -> int:
@@ -97,10 +102,76 @@ def list_facts(library: LibraryReader, step: str) -> Iterator[StepFacts]:
         after = page[-1][0]
 
 
-def list_steps(library: LibraryReader) -> list[str]:
-    """Return the names of the steps that have run, in the order in which they first did."""
-    with library.snapshot() as connection:
-        return [name for (name,) in connection.execute("SELECT name FROM steps ORDER BY id")]
+def list_not_read(library: LibraryReader) -> Iterator[tuple[str, str]]:
+    """Yield the reason and the id of each file that is not read, in the order of ids."""
+    last = ""
+    query = (
+        "SELECT reason, item_id FROM items WHERE reason IS NOT NULL AND copy_of IS NULL AND removed = 0 "
+        f"AND item_id > ? ORDER BY item_id LIMIT {PAGE}"
+    )
+    while True:
+        with library.snapshot() as connection:
+            page = connection.execute(query, (last,)).fetchall()
+        yield from page
+        if len(page) < PAGE:
+            return
+        last = page[-1][1]
+
+
+class FileState(NamedTuple):
+    """What a step last did with a file; or, without a step, that the file is a copy or is not read."""
+
+    item_id: str
+    path: str
+    sha256: bytes
+    reason: str
+    copy_of: str
+    step: str
+    settings: str
+    duration_ms: float
+    run_id: str
+    category: str
+    """Of its failure; empty: it succeeded."""
+    message: str
+    attempts: int
+    detail: str
+    warnings: list[str]
+
+
+_STATES = f"""
+WITH page AS (
+    SELECT id, item_id, path, sha256, reason, copy_of FROM items
+    WHERE removed = 0 AND kind NOT GLOB 'part:*' AND (kind NOT GLOB 'archive:*' OR {_FAILURE} IS NOT NULL)
+    AND item_id > :after ORDER BY item_id LIMIT {PAGE}
+), keys AS (
+    SELECT page.id AS item, states.id AS key FROM page CROSS JOIN states
+    ON states.id BETWEEN page.id * {STEPS_MAX} AND page.id * {STEPS_MAX} + {STEPS_MAX - 1}
+    UNION SELECT page.id, failures.id FROM page CROSS JOIN failures
+    ON failures.id BETWEEN page.id * {STEPS_MAX} AND page.id * {STEPS_MAX} + {STEPS_MAX - 1}
+)
+SELECT item_id, path, COALESCE(sha256, x''), COALESCE(reason, ''), COALESCE(copy_of, ''), COALESCE(steps.name, ''),
+    COALESCE(settings.hash, ''), COALESCE(duration_ms, 0), COALESCE(run_id, ''), COALESCE(category, ''),
+    COALESCE(message, ''), COALESCE(attempts, 1), COALESCE(detail, ''), extras
+FROM page LEFT JOIN keys ON keys.item = page.id LEFT JOIN states ON states.id = key
+LEFT JOIN failures ON failures.id = key LEFT JOIN steps ON steps.id = key % {STEPS_MAX}
+LEFT JOIN settings ON settings.id = states.settings
+LEFT JOIN runs ON runs.id = COALESCE(failures.run, states.run)
+ORDER BY item_id, key
+"""
+
+
+def list_states(library: LibraryReader) -> Iterator[FileState]:
+    """Yield what each step last did with each file that is there, in the order of ids and steps."""
+    last = ""
+    while True:
+        with library.snapshot() as connection:
+            page = connection.execute(_STATES, {"after": last}).fetchall()
+        for item_id, path, *rest in page:
+            extras = _decode(rest[-1])
+            yield FileState._make((item_id, decode_path(path), *rest[:-1], extras.get(WARNINGS, [])))
+        if not page:
+            return
+        last = page[-1][0]
 
 
 def read_states(library: LibraryReader, item_id: str) -> list[FileStep]:
@@ -125,7 +196,9 @@ def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[FileStep
     for key in sorted({*states, *failures}):
         duration, extras = states.get(key, (0.0, None))
         attempts, message = failures.get(key, (1, ""))
-        yield FileStep(names[key % STEPS_MAX], duration, _decode(extras), attempts, message)
+        found = _decode(extras)
+        warnings = found.pop(WARNINGS, [])
+        yield FileStep(names[key % STEPS_MAX], duration, found, attempts, message, warnings)
 
 
 def list_documents(

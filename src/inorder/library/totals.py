@@ -6,15 +6,22 @@ changes. What will be visible at a later epoch is kept as a difference, and adde
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
+
+from inorder.documents.quantiles import find_quantile
 
 _HASH_BYTES = 32
 _MODULUS = 1 << (8 * _HASH_BYTES)
 NORM_SCALE = 1000
 """Lengths of vectors are counted in steps of 1/1000."""
+_DIGITS = 4
+"""Digits of norms and averages. The last digits of a model's vectors may depend on the other texts of a batch."""
+_FENCE = 1.5
+"""An outlier is this many times the distance between the quartiles below the first or above the third."""
 
 
 class FamilySummary(msgspec.Struct, array_like=True):
@@ -53,16 +60,68 @@ def hash_result(item_id: str, step: str, output: bytes) -> int:
     return int.from_bytes(blake2b(name + output, digest_size=_HASH_BYTES).digest())
 
 
-def count_family(step: str, summary: FamilySummary) -> Counter[str]:
+def count_norms(norms: Iterable[float]) -> dict[int, int]:
+    """Return how many vectors have each length, in steps of 1/`NORM_SCALE`."""
+    return dict(Counter([round(norm * NORM_SCALE) for norm in norms]))
+
+
+def count_family(step: str, summary: FamilySummary) -> dict[str, int]:
     """Return what a summary adds to the counts of a family."""
-    counts = Counter({f"{step}/documents": 1, f"{step}/vectors": summary.vectors})
+    counts = {f"{step}/documents": 1, f"{step}/vectors": summary.vectors}
     if summary.width:
         counts[f"{step}/width/{summary.width}"] = 1
     if summary.spec:
         counts[f"{step}/spec/{summary.spec}"] = 1
     for name, found in (("norm", summary.norms), ("terms", summary.terms)):
-        counts.update({f"{step}/{name}/{value}": count for value, count in found.items()})
+        for value, count in found.items():
+            counts[f"{step}/{name}/{value}"] = count
     return counts
+
+
+def summarize_families(counts: Mapping[str, int], steps: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the totals of all vectors of each family that has some, by step: documents, vectors, dimensions,
+    providers, and how the lengths of vectors (`norms`) and their numbers of terms (`nnz`) are spread. `counts` are
+    those of `Totals`."""
+    found = {step: _summarize_family(counts, f"{step}/") for step in steps}
+    return {step: summary for step, summary in found.items() if summary["documents"]}
+
+
+def _summarize_family(counts: Mapping[str, int], prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {name: counts.get(f"{prefix}{name}", 0) for name in ("documents", "vectors")}
+    values = {name: _select(counts, f"{prefix}{name}/") for name in ("width", "spec", "terms", "norm")}
+    if values["width"]:
+        found["dimensions"] = max(map(int, values["width"]))
+    if values["spec"]:
+        found["providers"] = sorted(values["spec"])
+    if values["terms"]:
+        terms = {int(value): count for value, count in values["terms"].items()}
+        quantiles = {"p95": find_quantile(terms, 0.95), "p99": find_quantile(terms, 0.99)}
+        found["nnz"] = {"avg": round(_average(terms), _DIGITS), **quantiles}
+    if values["norm"]:
+        found["norms"] = _summarize_norms({int(value): count for value, count in values["norm"].items()})
+    return found
+
+
+def _select(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): count for name, count in counts.items() if name.startswith(prefix)}
+
+
+def _average(counts: Mapping[int, int]) -> float:
+    return sum(value * count for value, count in counts.items()) / sum(counts.values())
+
+
+def _summarize_norms(norms: Mapping[int, int]) -> dict[str, float]:
+    low, high = find_quantile(norms, 0.25), find_quantile(norms, 0.75)
+    reach = _FENCE * (high - low)
+    found = {
+        "min": min(norms),
+        "avg": round(_average(norms), _DIGITS),
+        "max": max(norms),
+        "p95": find_quantile(norms, 0.95),
+        "p99": find_quantile(norms, 0.99),
+    }
+    outliers = sum(count for norm, count in norms.items() if not low - reach <= norm <= high + reach)
+    return {name: round(value / NORM_SCALE, _DIGITS) for name, value in found.items()} | {"outliers": outliers}
 
 
 def count_rows(kind: str, language: str, chunks: int) -> dict[str, int]:

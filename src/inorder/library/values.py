@@ -1,7 +1,7 @@
 """How the values between steps are stored: chunks and vectors. A document is stored as `convert` returns it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from inorder.documents.chunk.chunks import Chunk, format_chunk_id, pack_chunk_id
 from inorder.documents.embed.step import measure, summarize
 
 from .rows import SPARSE, StepResult, StoredVectors, make_dense_result, make_step_result
-from .totals import NORM_SCALE, FamilySummary
+from .totals import FamilySummary, count_norms
 
 
 class _ChunkRow(msgspec.Struct, array_like=True, gc=False):
@@ -95,6 +95,7 @@ def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, pr
             settings,
             input_hash,
             StoredVectors(provider.name, spec, vectors.shape[1], content),
+            norms,
             extras=extras,
         )
     counts = [len(indices) for indices, _ in vectors]
@@ -110,14 +111,6 @@ def pack_vectors(family: str, settings: str, input_hash: bytes, vectors: Any, pr
         settings,
         input_hash,
         _PACK.encode(stored),
-        summary=FamilySummary(len(counts), 0, provider.name, _count(map(_scale, norms)), _count(counts)),
+        summary=FamilySummary(len(counts), 0, provider.name, count_norms(norms), dict(Counter(counts))),
         extras=extras,
     )
-
-
-def _scale(norm: float) -> int:
-    return round(norm * NORM_SCALE)
-
-
-def _count(values: Iterable[int]) -> dict[int, int]:
-    return dict(Counter(values))

@@ -7,30 +7,29 @@ publication writes the new vectors to a further file. A file that is lost is wri
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+import msgspec
 import numpy as np
 
 from inorder.index.schema import read_meta
 from inorder.index.vectors.copying import StoredRows
-from inorder.index.vectors.documents import MatrixRows
 from inorder.index.vectors.files import MatrixFile
 from inorder.index.vectors.row_chunks import ChunkIds, mark_dead
 from inorder.index.vectors.table import count_vectors, describe_vectors, list_matrix_files, remove_file, remove_files
-from inorder.index.vectors.update import NewMatrixFile
+from inorder.index.vectors.writing import MatrixRows, NewMatrixFile
 
 from .codec import Content
 from .rows import DENSE, unpack_dense
 from .schema import STEPS_MAX
 
-PREFIX = "library.vectors."
-"""How the names of the files begin."""
 _FILES_PER_LEVEL = 6
 """Files of about the same size before they are merged: a vector is copied once for every power of this."""
 _SHARE = 4
 """All vectors are written again when 1/4 of the rows are dead."""
 _PAGE = 256
+_BLOCK_BYTES = 2**20
 _RESULT = "results.codec, results.size, results.checksum, results.data, results.input"
 
 
@@ -84,9 +83,13 @@ def update_vectors(connection: sqlite3.Connection, data: str, changes: VectorCha
 
 
 def compact_vectors(connection: sqlite3.Connection, data: str, files_max: int) -> None:
-    """Write all vectors to one file if there are many files, or one is lost."""
+    """Merge the latest files if there are more than `files_max`. Write all vectors again if a file is lost."""
     files = list_matrix_files(connection, data)
-    if len(files) > files_max or any(file.find_problem() for file in files):
+    is_whole = not any(file.find_problem() for file in files)
+    merged = choose_compacted([file.shape[0] for file in files], files_max)
+    if is_whole and not merged:
+        return
+    if not is_whole or not _merge_files(connection, data, files[len(files) - merged :]):
         rewrite_vectors(connection, data, read_meta(connection, "vectors_provider"))
 
 
@@ -95,30 +98,43 @@ def _append(
 ) -> None:
     """Write new vectors to a further file, together with those of files that are merged with it."""
     new = _read_items(connection, changes.step or 0, changes.items, spec)
-    count = _count_chunks(connection, changes.items)
     head = next(new, None)
     if head is None:
         return
     merged = choose_merged([file.shape[0] for file in files])
-    chosen = files[len(files) - merged :]
-    count += sum(file.alive for file in chosen)
-    with contextlib.closing(StoredRows(connection, chosen)) as stored:
+    count = _count_chunks(connection, changes.items)
+    if _merge_files(connection, data, files[len(files) - merged :], chain([head], new), count):
+        describe_vectors(connection, head.width, spec)
+    else:
+        rewrite_vectors(connection, data, spec)
+
+
+def _merge_files(
+    connection: sqlite3.Connection,
+    data: str,
+    files: Sequence[MatrixFile],
+    new: Iterable[MatrixRows] = (),
+    new_count: int = 0,
+) -> bool:
+    """Write the vectors of files, and new ones, to one file in their place. Returns False if one of them is damaged:
+    then nothing is written."""
+    with contextlib.closing(StoredRows(connection, files)) as stored:
         if not stored.is_whole:
-            rewrite_vectors(connection, data, spec)
-            return
-        with contextlib.closing(NewMatrixFile(connection, data, count, PREFIX)) as written:
-            for rows in chain(stored.read(stored.list_alive()), [head], new):
+            return False
+        count = new_count + sum(file.alive for file in files)
+        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
+            for rows in chain(stored.read(stored.list_alive()), new):
                 written.add(rows)
             written.finish()
-    for file in chosen:
+    for file in files:
         remove_file(connection, file)
-    describe_vectors(connection, head.width, spec, 0)
+    return True
 
 
 def _count_chunks(connection: sqlite3.Connection, items: Sequence[int]) -> int:
     """Return how many visible chunks items have."""
-    query = f"SELECT COALESCE(SUM(chunks), 0) FROM searchable WHERE item = ? AND {_VISIBLE}"
-    return sum(connection.execute(query, (item,)).fetchone()[0] for item in items)
+    query = f"SELECT COALESCE(SUM(chunks), 0) FROM json_each(?) CROSS JOIN searchable ON item = value WHERE {_VISIBLE}"
+    return int(connection.execute(query, (_list(items),)).fetchone()[0])
 
 
 def choose_merged(sizes: Sequence[int]) -> int:
@@ -132,6 +148,17 @@ def choose_merged(sizes: Sequence[int]) -> int:
         count += _FILES_PER_LEVEL
 
 
+def choose_compacted(sizes: Sequence[int], files_max: int) -> int:
+    """Return how many of the latest files are merged so that `files_max` are left: so many, and those before them that
+    are no larger than what is merged already. So a large file is not copied for each small one."""
+    if len(sizes) <= files_max:
+        return 0
+    count = len(sizes) - files_max + 1
+    while count < len(sizes) and sizes[-count - 1] <= sum(sizes[-count:]):
+        count += 1
+    return count
+
+
 def rewrite_vectors(connection: sqlite3.Connection, data: str, spec: str) -> None:
     """Write all visible vectors of a provider to one file, in the order of the items."""
     remove_files(connection)
@@ -139,7 +166,7 @@ def rewrite_vectors(connection: sqlite3.Connection, data: str, spec: str) -> Non
     [count] = connection.execute(f"SELECT COALESCE(SUM(chunks), 0) FROM searchable WHERE {_VISIBLE}").fetchone()
     step = find_dense_step(connection)
     if step is not None and spec:
-        with contextlib.closing(NewMatrixFile(connection, data, count, PREFIX)) as written:
+        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
             for rows in _read_all(connection, step, spec):
                 written.add(rows)
                 width = rows.width
@@ -147,7 +174,7 @@ def rewrite_vectors(connection: sqlite3.Connection, data: str, spec: str) -> Non
                 written.finish()
             else:
                 written.discard()
-    describe_vectors(connection, width, spec if width else "", 0)
+    describe_vectors(connection, width, spec if width else "")
 
 
 def _read_all(connection: sqlite3.Connection, step: int, spec: str) -> Iterator[MatrixRows]:
@@ -159,18 +186,33 @@ def _read_all(connection: sqlite3.Connection, step: int, spec: str) -> Iterator[
 
 
 def _read_items(connection: sqlite3.Connection, step: int, items: Sequence[int], spec: str) -> Iterator[MatrixRows]:
-    """Yield the visible vectors of items that were made by a provider, of the chunks that are visible."""
-    for item in items:
-        found = connection.execute(
-            f"SELECT first_chunk, chunks, searchable.input, {_RESULT} FROM searchable JOIN results ON key = ? "
-            f"WHERE item = ? AND {_VISIBLE} AND results.since <= {_EPOCH} AND results.until > {_EPOCH}",
-            (item * STEPS_MAX + step, item),
-        ).fetchone()
-        if found is None:
-            continue
-        first, count, made_of, *content, input_ = found
+    """Yield the visible vectors of items that were made by a provider, of the chunks that are visible, in blocks of
+    about a megabyte."""
+    query = (
+        f"SELECT first_chunk, chunks, searchable.input, {_RESULT} FROM json_each(?) "
+        f"CROSS JOIN searchable ON item = value CROSS JOIN results ON results.key = value * {STEPS_MAX} + ? "
+        f"WHERE {_VISIBLE} AND results.since <= {_EPOCH} AND results.until > {_EPOCH}"
+    )
+    block: list[MatrixRows] = []
+    size = 0
+    for first, count, made_of, *content, input_ in connection.execute(query, (_list(items), step)):
         if made_of != input_ or not count:
             continue
         vectors = unpack_dense(Content(*content))
         if vectors.spec == spec and vectors.count == count:
-            yield MatrixRows(vectors.vectors, vectors.width, np.arange(first, first + count, dtype=np.int64), spec)
+            block.append(MatrixRows(vectors.vectors, vectors.width, np.arange(first, first + count, dtype=np.int64)))
+            size += len(vectors.vectors)
+            if size >= _BLOCK_BYTES:
+                yield _join(block)
+                block, size = [], 0
+    if block:
+        yield _join(block)
+
+
+def _join(block: Sequence[MatrixRows]) -> MatrixRows:
+    chunks = np.concatenate([rows.chunks for rows in block])
+    return MatrixRows(b"".join([rows.raw for rows in block]), block[0].width, chunks)
+
+
+def _list(items: Sequence[int]) -> str:
+    return msgspec.json.encode(items).decode()

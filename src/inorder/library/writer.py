@@ -5,7 +5,6 @@ after that (see `generations`). A result that was never visible and is replaced 
 """
 
 import sqlite3
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,10 +14,11 @@ from inorder.errors import InvariantViolation
 from inorder.index.calls import insert_calls
 
 from .codec import TextBlock
-from .contents import encode_path
+from .contents import encode_path, find_result_damage, find_rows_damage
 from .removal import remove_result, remove_rows
 from .row_buffer import RowBuffer
 from .rows import CHUNK, DENSE, INDEX, SPARSE, FileIdentity, FileResult, SearchRows, StepFailure, StepResult
+from .runs import find_run
 from .schema import FOREVER, STEPS_MAX, TEXT_BLOCKS_MAX, held_epoch, next_epoch
 from .terms import TermQueue
 from .totals import FamilySummary, PendingTotals, count_family, count_rows, hash_result, read_difference
@@ -54,7 +54,8 @@ class FileWriter:
         self._chunks_added = 0
         self._steps: dict[str, int] = dict(connection.execute("SELECT name, id FROM steps").fetchall())
         self._names = {id_: name for name, id_ in self._steps.items()}
-        self._settings: dict[tuple[int, str], int] = {}
+        self._settings: dict[tuple[str, str], int] = {}
+        """The numbers of settings, by step and hash."""
         self._run: int | None = None
         self._rows = RowBuffer(connection)
         query = "SELECT COALESCE(MAX(id), 0) + 1 FROM items"
@@ -97,9 +98,9 @@ class FileWriter:
 
     def find_settings(self, step: str, hash_: str, parts: Mapping[str, str] | None = None) -> int:
         """Return the number of the settings of a step. `parts` has the hash or value of each part of them."""
-        key = self.find_step(step), hash_
-        found = self._settings.get(key)
+        found = self._settings.get((step, hash_))
         if found is None or parts:
+            key = self.find_step(step), hash_
             listed = msgspec.json.encode(parts or {}, order="deterministic").decode()
             self._connection.execute(
                 "INSERT INTO settings (step, hash, parts) VALUES (?, ?, ?) ON CONFLICT (step, hash) "
@@ -107,7 +108,7 @@ class FileWriter:
                 (*key, listed),
             )
             query = "SELECT id FROM settings WHERE step = ? AND hash = ?"
-            found = self._settings[key] = int(self._connection.execute(query, key).fetchone()[0])
+            found = self._settings[step, hash_] = int(self._connection.execute(query, key).fetchone()[0])
         return found
 
     # ---- Files
@@ -133,6 +134,8 @@ class FileWriter:
             self._put_result(visit, step)
             if step.step == INDEX and result.rows is not None:
                 self._put_rows(visit, step, result.rows)
+        if result.drops:
+            self._drop_states(visit, {self.find_step(name) for name in result.drops})
         if result.failure is not None:
             self._put_failure(visit, result.failure)
         elif not result.file.has_results:
@@ -151,13 +154,14 @@ class FileWriter:
             file.reason or None,
             file.copy_of or None,
             file.parent or None,
+            file.pages_without_text,
         )
         if visit.is_new:
             self._rows.add("items", (visit.item, file.item_id, *values, 0))
             return
         self._connection.execute(
             "UPDATE items SET kind = ?, path = ?, signature = ?, sha256 = ?, size = ?, reason = ?, copy_of = ?, "
-            "parent = ?, removed = 0 WHERE id = ?",
+            "parent = ?, pages_without_text = ?, removed = 0 WHERE id = ?",
             (*values, visit.item),
         )
 
@@ -192,9 +196,9 @@ class FileWriter:
             return
         if any(each.output == result.output and self._fits(each.id, result) for each in visit.find_latest(step)):
             return
-        self._retire(visit, [each for each in visit.owned if each.step == step])
+        self._retire(visit, visit.list_owned(step))
         number = self._take_id()
-        summary = _ENCODER.encode(result.summary) if result.summary is not None else None
+        is_vectors = result.step in (DENSE, SPARSE)
         self._rows.add(
             "results",
             (
@@ -202,26 +206,28 @@ class FileWriter:
                 key,
                 visit.epoch,
                 FOREVER,
-                result.input if result.step in (DENSE, SPARSE) else None,
+                result.input if is_vectors else None,
                 result.output,
                 content.codec,
                 content.size,
                 content.checksum,
-                summary,
+                _encode_summary(result),
                 content.data,
             ),
         )
         self._put_texts(number, result.texts)
         if result.step == CHUNK:
             visit.texts = number
-        self._add(visit, visit.epoch, _Owned(number, step, 0, 0, result.output, summary, False, {}), 1)
+        counts = {} if result.summary is None else count_family(result.step, result.summary)
+        self._count(visit, visit.epoch, result.step, result.output, counts)
 
     def _fits(self, number: int, result: StepResult) -> bool:
-        """Whether a result with the same content can stay. Vectors belong to the chunks that they were made of."""
-        if result.step not in (DENSE, SPARSE):
-            return True
+        """Whether a result with the same content can stay: it is not damaged. Vectors belong to the chunks that they
+        were made of."""
         [input_] = self._connection.execute("SELECT input FROM results WHERE id = ?", (number,)).fetchone()
-        return bool(input_ == result.input)
+        if result.step in (DENSE, SPARSE) and input_ != result.input:
+            return False
+        return not find_result_damage(self._connection, number, result.step, result.output)
 
     def _put_texts(self, owner: int, blocks: Sequence[TextBlock]) -> None:
         for block in blocks:
@@ -233,13 +239,13 @@ class FileWriter:
         texts = 0 if rows.texts else visit.texts or self._find_texts(visit)
         output = bytes.fromhex(rows.digest)
         for each in visit.find_latest(step):
-            if each.output == output and (not texts or self._has_texts(each.id, texts)):
+            is_same = each.output == output and (not texts or self._has_texts(each.id, texts))
+            if is_same and not find_rows_damage(self._connection, each.id, rows.digest):
                 return
-        self._retire(visit, [each for each in visit.owned if each.step == step])
+        self._retire(visit, visit.list_owned(step))
         number = self._take_id()
         self._chunks_added += len(rows.chunks)
         first = self.terms.add(rows.terms, len(rows.chunks), visit.epoch)
-        summary = _ENCODER.encode(result.summary) if result.summary is not None else None
         self._rows.add(
             "searchable",
             (
@@ -256,7 +262,7 @@ class FileWriter:
                 rows.note,
                 result.input,
                 rows.digest,
-                summary,
+                _encode_summary(result),
             ),
         )
         self._put_texts(number, rows.texts)
@@ -271,8 +277,7 @@ class FileWriter:
             self._rows.add("imports", (number, n, *msgspec.structs.astuple(imported)))
         if rows.calls is not None:
             insert_calls(self._connection, number, rows.calls)
-        counts = count_rows(rows.kind, rows.language, len(rows.chunks))
-        self._add(visit, visit.epoch, _Owned(number, step, 0, 0, output, summary, True, counts), 1)
+        self._count(visit, visit.epoch, INDEX, output, count_rows(rows.kind, rows.language, len(rows.chunks)))
 
     def _put_failure(self, visit: "_FileWrite", failure: StepFailure) -> None:
         """Write why a step failed. Unless the file is not to blame, it loses the results of that step and of those
@@ -354,13 +359,16 @@ class FileWriter:
             remove_result(self._connection, item, each.id)
 
     def _add(self, visit: "_FileWrite", epoch: int, each: _Owned, times: int) -> None:
-        """Add a result to the totals from an epoch on, or remove it from them."""
-        visit.is_changed = True
+        """Add a result that the library has to the totals from an epoch on, or remove it from them."""
         name = self._names[each.step]
-        counts = dict(each.counts)
-        if each.summary is not None:
-            counts.update(count_family(name, _SUMMARY.decode(each.summary)))
-        self._totals.add(epoch, hash_result(visit.item_id, name, each.output), counts, times)
+        counts = each.counts if each.summary is None else count_family(name, _SUMMARY.decode(each.summary))
+        self._count(visit, epoch, name, each.output, counts, times)
+
+    def _count(
+        self, visit: "_FileWrite", epoch: int, step: str, output: bytes, counts: Mapping[str, int], times: int = 1
+    ) -> None:
+        visit.is_changed = True
+        self._totals.add(epoch, hash_result(visit.item_id, step, output), counts, times)
 
     def _find_texts(self, visit: "_FileWrite") -> int:
         """Return the owner of the texts of the chunks of an item: its latest result of the step `chunk`."""
@@ -377,12 +385,7 @@ class FileWriter:
 
     def _find_run(self) -> int:
         if self._run is None:
-            self._connection.execute(
-                "INSERT INTO runs (run_id, began_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (self._run_id, round(time.time(), 3)),
-            )
-            query = "SELECT id FROM runs WHERE run_id = ?"
-            self._run = int(self._connection.execute(query, (self._run_id,)).fetchone()[0])
+            self._run = find_run(self._connection, self._run_id)
         return self._run
 
 
@@ -399,7 +402,15 @@ class _FileWrite:
         self.texts = 0
         """The owner of the texts of its chunks, if this visit has written them."""
 
+    def list_owned(self, step: int) -> list[_Owned]:
+        """Return the results of a step."""
+        return [each for each in self.owned if each.step == step]
+
     def find_latest(self, step: int) -> list[_Owned]:
         """Return the result of a step that nothing will replace, if it has one which becomes visible no later than what
         this visit writes."""
-        return [each for each in self.owned if each.step == step and each.until == FOREVER and each.since <= self.epoch]
+        return [each for each in self.list_owned(step) if each.until == FOREVER and each.since <= self.epoch]
+
+
+def _encode_summary(result: StepResult) -> bytes | None:
+    return None if result.summary is None else _ENCODER.encode(result.summary)

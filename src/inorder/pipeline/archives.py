@@ -13,10 +13,10 @@ from inorder.documents.archives.names import MAIL_FORMATS, find_format
 from inorder.documents.readers.passwords import NO_PASSWORDS
 from inorder.library.rows import HASH_BYTES, FileIdentity, FileResult, StepResult
 from inorder.stage.fingerprints import hash_file
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.inputs import AddressedInput
 
-from .classify import ARCHIVE, FileKind
-from .walk import ListedContent, ListedFile
+from .sources.classify import ARCHIVE, FileKind
+from .sources.walk import ListedContent, ListedFile
 
 if TYPE_CHECKING:
     from inorder.documents.archives.listing import Listing, Member

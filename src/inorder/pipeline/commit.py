@@ -3,8 +3,7 @@
 An entry is read once, when the first sink gets it, and forgotten after the last.
 """
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,14 +11,15 @@ import msgspec
 from inorder.core.windows.id_set import IdSet
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
-from inorder.library.rows import FileIdentity, FileResult, StepFailure, StepResult, decode_result
+from inorder.library.rows import WARNINGS, FileIdentity, FileResult, StepFailure, StepResult, decode_result
 from inorder.sinks.base import Entry
-from inorder.stage.manifest.rows import SCHEMA_VERSION
+from inorder.stage.manifest.rows import CORPUS_ID, COUNTS_ID, SCHEMA_VERSION
 
-from .classify import FileKind
 from .due import FINAL
+from .names import DOCTAGS
 from .outcome import FileClass, RunOutcome, name_type
-from .steps import DOCTAGS, EMBED, StepTable
+from .sources.classify import CODE, FileKind
+from .steps import Step, StepTable
 from .visit import VisitOrder, decode_order
 
 LIBRARY_FILE = "library.sqlite"
@@ -36,17 +36,68 @@ class Visited:
         self.result = decode_result(delivered) if isinstance(delivered, bytes) else FileResult(self.order.facts)
         self.result.is_held = self.order.is_held
         self.warnings: Sequence[str] = getattr(entry.payload, "warnings", ())
+        for made in self.result.steps if self.warnings else ():
+            if made.step == DOCTAGS:
+                made.extras = made.extras | {WARNINGS: [escape_surrogates(each) for each in self.warnings]}
         if entry.failure is not None:
             self.result.failure = self._describe_failure(entry, entry.failure, table)
+        self._row = self._describe(entry)
+        """What the rows of all steps have in common, and the order of their fields."""
+
+    def _describe(self, entry: Entry) -> dict[str, Any]:
+        item_id = escape_surrogates(entry.item.item.item_id)
+        return {
+            "stage": "",
+            "doc_id": item_id,
+            "status": "success",
+            "duration_s": 0.0,
+            "input_path": escape_surrogates(self.order.facts.path),
+            "output_paths": [f"{LIBRARY_FILE}#{item_id}"],
+            "schema_version": SCHEMA_VERSION,
+            "seq": entry.seq,
+            "attempts": entry.attempts,
+            "cfg_hash": "",
+            "input_sha256": self.result.file.sha256.hex(),
+            "reason": "",
+            "error": None,
+            "traceback": "",
+            "warnings": [],
+        }
+
+    def make_row(self, step: str) -> dict[str, Any] | None:
+        """Return the row of a step in its manifest; None: the step did not run."""
+        name, _, family = step.partition(":")
+        failure = self.result.failure
+        if failure is not None and failure.step == step:
+            error = {"error": _describe_failure(failure), "traceback": failure.detail}
+            row = self._row | {"status": "failure", "output_paths": [], **error}
+            made: StepResult | StepFailure = failure
+            extras: dict[str, Any] = {}
+        else:
+            for made in self.result.steps:
+                if made.step == step:
+                    break
+            else:
+                return None
+            row, extras = self._row.copy(), made.extras
+        row["stage"], row["cfg_hash"], row["duration_s"] = name, made.settings, round(made.duration_ms / 1000, 6)
+        if self.warnings and self._reads_file(name):
+            row["warnings"] = [escape_surrogates(each) for each in self.warnings]
+        if family:
+            row["family"] = family
+        row.update(extras)
+        return row
+
+    def _reads_file(self, step: str) -> bool:
+        """Whether a step reads the file itself, which is what warnings are about."""
+        return step == DOCTAGS or FileKind.parse(self.result.file.kind).role == CODE
 
     def _describe_failure(self, entry: Entry, failure: Failure, table: StepTable) -> StepFailure:
         names = [step.name for step in self.order.steps]
         failed = failure.step if failure.step in names else names[0]
         step = self.order.steps[names.index(failed)]
-        settings = step.settings
-        if self.result.file.kind != self.order.facts.kind:  # the visit has seen what the file is
-            by_name = {each.name: each.settings for each in table.list_steps(FileKind.parse(self.result.file.kind))}
-            settings = by_name.get(failed, settings)
+        steps = () if self.order.is_part else table.list_steps(FileKind.parse(self.result.file.kind))
+        settings = next((each.failed_settings for each in steps if each.name == failed), step.settings)
         inputs = {made.step: made.output for made in self.result.steps} | self.order.outputs
         return StepFailure(
             failed,
@@ -57,7 +108,7 @@ class Visited:
             failure.detail,
             entry.attempts,
             failure.category.value in OUTSIDE,
-            _list_after(self.order, failed),
+            _list_after(steps, failed),
             max(0.0, entry.exec_ms - sum(made.duration_ms for made in self.result.steps)),
         )
 
@@ -69,10 +120,10 @@ def _is_merged(visited: Visited) -> bool:
     return is_final or any(made.step == DOCTAGS for made in visited.result.steps)
 
 
-def _list_after(order: VisitOrder, failed: str) -> list[str]:
+def _list_after(steps: Sequence[Step], failed: str) -> list[str]:
     """The steps that read the result of a step, or of one that does."""
     found = [failed]
-    for step in order.steps:
+    for step in steps:
         if step.reads in found:
             found.append(step.name)
     return found[1:]
@@ -108,6 +159,9 @@ class CommitReader:
         yield from visited.order.also
         if _is_merged(visited):
             yield from (FileResult(FileIdentity(item_id), is_removed=True) for item_id in visited.order.scratch)
+        for made in visited.result.steps:
+            if made.step == DOCTAGS:
+                visited.result.file.pages_without_text = made.extras.get("pages_without_text", 0)
         yield visited.result
         self._count(visited)
 
@@ -143,45 +197,12 @@ class CommitReader:
             return
         is_same = not self._is_second and visited.order.is_known and not result.steps  # only its version is another one
         outcome.counts.add("unchanged" if is_same else after)
-        for made in result.steps:
-            if made.step == DOCTAGS:
-                outcome.count_pages(made.extras.get("pages_without_text", 0))
+        if not self._is_second:
+            outcome.count_pages(result.file.pages_without_text)
 
     def make_row(self, step: str, entry: Entry) -> dict[str, Any] | None:
         """Return the row of an entry in the manifest of a step; None: the step did not run."""
-        visited = self.read(entry)
-        failure = visited.result.failure
-        if failure is not None and failure.step == step:
-            return self._describe(entry, visited, step, None, failure)
-        made = next((each for each in visited.result.steps if each.step == step), None)
-        return None if made is None else self._describe(entry, visited, step, made, None)
-
-    def _describe(
-        self, entry: Entry, visited: Visited, step: str, made: StepResult | None, failure: StepFailure | None
-    ) -> dict[str, Any]:
-        item = entry.item.item
-        item_id = escape_surrogates(item.item_id)
-        name, _, family = step.partition(":")
-        state = made or failure
-        return {
-            "stage": name,
-            "doc_id": item_id,
-            "status": "success" if failure is None else "failure",
-            "duration_s": round((state.duration_ms if state is not None else 0.0) / 1000, 6),
-            "input_path": escape_surrogates(os.fspath(visited.order.facts.path)),
-            "output_paths": [f"{LIBRARY_FILE}#{item_id}"] if failure is None else [],
-            "schema_version": SCHEMA_VERSION,
-            "seq": entry.seq,
-            "attempts": entry.attempts,
-            "cfg_hash": state.settings if state is not None else "",
-            "input_sha256": visited.result.file.sha256.hex(),
-            "reason": "",
-            "error": None if failure is None else _describe_failure(failure),
-            "traceback": "" if failure is None else failure.detail,
-            "warnings": [escape_surrogates(each) for each in visited.warnings] if name == DOCTAGS else [],
-            **({"family": family} if name == EMBED else {}),
-            **({} if made is None else made.extras),
-        }
+        return self.read(entry).make_row(step)
 
 
 def _describe_failure(failure: StepFailure) -> dict[str, Any]:
@@ -193,6 +214,25 @@ def _describe_failure(failure: StepFailure) -> dict[str, Any]:
     }
 
 
-def encode_counts(outcome: RunOutcome) -> dict[str, Any]:
-    """Return the last row of a run in each manifest: its counts in files."""
-    return {"doc_id": "__run__", "counts": msgspec.to_builtins(outcome.counts)}
+def make_corpus_row(stage: str, outcome: RunOutcome, totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with the totals of all vectors of a family. They are those of the library after the run."""
+    return {
+        "stage": stage,
+        "doc_id": CORPUS_ID,
+        "status": "totals",
+        "schema_version": SCHEMA_VERSION,
+        "run_id": outcome.run_id,
+        **totals,
+    }
+
+
+def make_counts_row(stage: str, outcome: RunOutcome) -> dict[str, Any]:
+    """Return the last row of a run in the manifest of a step: its counts in files."""
+    return {
+        "stage": stage,
+        "doc_id": COUNTS_ID,
+        "status": "counts",
+        "schema_version": SCHEMA_VERSION,
+        "run_id": outcome.run_id,
+        "counts": msgspec.to_builtins(outcome.counts),
+    }

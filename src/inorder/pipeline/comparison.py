@@ -20,19 +20,21 @@ import msgspec
 
 from inorder.core.invariants import raise_violation
 from inorder.documents.archives.names import MAIL_FORMATS
-from inorder.documents.copies import SizeFilter
+from inorder.files.size_filter import SizeFilter
+from inorder.files.surrogates import escape_fields, restore_fields
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.sources import is_address
 
-from .addressed import encode_source
 from .archives import ArchiveReader, describe_archive, hash_archive, make_archive_kind
-from .classify import ARCHIVE, CODE, DOCUMENT, PART, UNREADABLE, FileKind, reconsider
 from .due import find_due
+from .names import DOCTAGS
 from .outcome import RunOutcome, name_type
-from .steps import DOCTAGS, PipelineSettings, StepTable
-from .walk import ListedFile, ListedMembers
+from .sources.addressed import encode_source
+from .sources.classify import ARCHIVE, CODE, DOCUMENT, PART, UNREADABLE, FileKind, reconsider
+from .sources.walk import NOT_CODE, ListedFile, ListedMembers
+from .steps import PipelineSettings, StepTable
 
 if TYPE_CHECKING:
     from inorder.documents.archives.listing import Listing
@@ -87,7 +89,10 @@ class ChangeLog:
             self._write()
 
     def _write(self) -> None:
-        data = self._encode(self._batch)
+        try:
+            data = self._encode(self._batch)
+        except UnicodeEncodeError:
+            data = self._encode([escape_fields(change) for change in self._batch])
         self._file.write(len(data).to_bytes(4) + data)
         self._batch = []
 
@@ -103,7 +108,7 @@ class ChangeLog:
                 return
             batch = decoder.decode(self._file.read(size))
             place = self._file.tell()
-            yield from batch
+            yield from (restore_fields(change, change.path) for change in batch)
 
     def close(self) -> None:
         """Remove the file."""
@@ -156,12 +161,13 @@ class SourceComparison:
         archives: ArchiveReader,
         library: LibraryReader | None = None,
         add_listed: Callable[[FileResult], None] = lambda result: None,
+        observe_failed: Callable[[KnownFile], None] | None = None,
         retries: bool = False,
         force: bool = False,
     ) -> None:
         """`outcome` gets the files with nothing to do, and those that are gone. `add_listed` is called with what the
-        library must know of archives and their members before any of them is visited. `retries`: failed steps are due.
-        `force`: all steps are due."""
+        library must know of archives and their members before any of them is visited, and `observe_failed` with every
+        file that has failed and is not tried again. `retries`: failed steps are due. `force`: all steps are due."""
         self.changes = ChangeLog()
         self.touched: list[tuple[KnownFile, bytes]] = []
         """Files with the content that the library knows, and another signature."""
@@ -177,6 +183,7 @@ class SourceComparison:
         self._archives = archives
         self._library = library
         self._add_listed = add_listed
+        self._observe_failed = observe_failed
         self._retries = retries
         self._force = force
         self._listings: dict[str, tuple[Listing | None, KnownFile | None]] = {}
@@ -205,31 +212,49 @@ class SourceComparison:
         for row in rows.take_below(prefix):
             self._remove(row, unread, is_marked=bool(prefix))
 
-    def consider(self, row: KnownFile) -> None:
-        """Consider a file that is not compared: what the library knows of it holds."""
+    def consider(self, row: KnownFile, *, is_counted: bool) -> None:
+        """Consider a file that is not compared: what the library knows of it holds. `is_counted`: an earlier pass has
+        counted it."""
         kind = FileKind.parse(row.kind)
-        if kind.role != DOCUMENT or row.copy_of or row.reason:
-            return
-        if find_due(self._table, kind, row, retries=self._retries, force=self._force):
-            self.changes.add(
-                FileChange(row.item_id, row.path, row.size, row.signature, is_known=True, has_new_content=False)
-            )
+        if kind.role == PART:
+            self._keep_part(row)
+        elif kind.role in (DOCUMENT, CODE) and not row.copy_of and not row.reason and self._is_due(kind, row):
+            change = FileChange(row.item_id, row.path, row.size, row.signature, is_known=True, has_new_content=False)
+            change.sha256, change.parent = row.sha256, row.parent
+            if row.parent and self._library is not None:
+                archive = self._library.get_file(row.parent)
+                change.archive = "" if archive is None else archive.path
+            self.changes.add(change)
+        elif not is_counted:
+            self.count(row)
         elif any(state.category and self._table.is_enabled(step) for step, state in row.states.items()):
             self._outcome.counts.add("unchanged", -1)
             self._outcome.counts.add("failed")
+
+    def _is_due(self, kind: FileKind, row: KnownFile) -> bool:
+        """Whether a file has a step to run, or loses the results of one."""
+        due = find_due(self._table, kind, row, retries=self._retries, force=self._force)
+        return bool(due or self._table.list_dropped(kind, row.states))
+
+    def _keep_part(self, row: KnownFile) -> None:
+        """Keep a part of a long document for its merge, unless this run reads no documents."""
+        if self._table.is_enabled(DOCTAGS):
+            self.parts.append(row)
 
     def _remove(self, row: KnownFile, unread: str, *, is_marked: bool) -> None:
         """Note that a file is gone, unless it lies in a folder that could not be read."""
         role = FileKind.parse(row.kind).role
         if role == PART:
-            self.parts.append(row)
+            self._keep_part(row)
         elif unread and row.item_id.startswith(unread):
             self.count(row)
         else:
             change = FileChange(row.item_id, row.path, row.size, is_known=True, is_removed=True)
-            self._add(change, row if is_marked else None)
             if role != ARCHIVE or row.is_failed:
                 self._outcome.counts.add("removed")
+            else:
+                change.kind = row.kind
+            self._add(change, row if is_marked else None)
 
     def _add(self, change: FileChange, row: KnownFile | None = None) -> None:
         """Add a change. A member is marked in the library, if its content is another one, or it is gone."""
@@ -247,16 +272,17 @@ class SourceComparison:
             return
         if row is None or not is_same:
             self._add(_describe(file, is_known=row is not None), row)
-        elif work := self._find_work(file.path, row):
+            return
+        kind = FileKind.parse(row.kind)
+        if work := "look" if _is_ruled_otherwise(file, kind, row) else self._find_work(file.path, kind, row):
             self._add_unchanged(_describe(file, is_known=True), row, work)
 
-    def _find_work(self, path: str, row: KnownFile) -> _Work | None:
+    def _find_work(self, path: str, known: FileKind, row: KnownFile) -> _Work | None:
         """What is to be done with a file that has not changed; None: nothing. Then it is counted."""
-        known = FileKind.parse(row.kind)
         kind = known if _is_unreadable(known, row) else reconsider(known, path, self._settings.convert)
         if kind is None:
             return "look"
-        if kind.role and not row.copy_of and find_due(self._table, kind, row, retries=self._retries, force=self._force):
+        if kind.role and not row.copy_of and self._is_due(kind, row):
             return "steps"
         self.count(row)
         return None
@@ -302,8 +328,11 @@ class SourceComparison:
             outcome.count_not_read(row.reason, name_type(row.item_id))
         elif any(state.category and not self._table.is_skipped(step) for step, state in row.states.items()):
             outcome.counts.add("failed")
+            if self._observe_failed is not None:
+                self._observe_failed(row)
         else:
             outcome.counts.add("unchanged")
+            outcome.count_pages(row.pages_without_text)
 
     # ---- Archives
 
@@ -359,12 +388,13 @@ class SourceComparison:
     def _keep_members(self, archive: ListedFile, rows: _Rows, prefix: str) -> None:
         """Take the members of an archive that has not changed from the library."""
         for row in rows.take_below(prefix):
-            if FileKind.parse(row.kind).role == PART:
-                self.parts.append(row)
+            kind = FileKind.parse(row.kind)
+            if kind.role == PART:
+                self._keep_part(row)
                 continue
             self.sizes.add(row.size)
             path = f"{archive.path}/{row.item_id.removeprefix(prefix)}"
-            if work := self._find_work(path, row):
+            if work := self._find_work(path, kind, row):
                 change = FileChange(row.item_id, path, row.size, row.signature, not_code=_NO_CODE, is_known=True)
                 change.parent, change.archive = archive.item_id, archive.path
                 self._add_unchanged(change, row, work)
@@ -373,6 +403,15 @@ class SourceComparison:
 def _is_unreadable(kind: FileKind, row: KnownFile) -> bool:
     """Whether a row is that of a member or an object that cannot be read, as its listing says."""
     return kind == UNREADABLE and row.is_failed and (bool(row.parent) or is_address(row.path))
+
+
+def _is_ruled_otherwise(file: ListedFile, kind: FileKind, row: KnownFile) -> bool:
+    """Whether the rules of ignore files no longer admit a file as what it is, or may admit it now."""
+    if kind.role == CODE:
+        return bool(file.not_code)
+    if kind.role == DOCUMENT:
+        return not file.is_document and not row.is_failed
+    return row.reason in NOT_CODE and file.not_code != row.reason
 
 
 _NO_CODE = "a member of an archive"
@@ -408,4 +447,5 @@ def make_facts(known: KnownFile, *, copy_of: str = "", signature: bytes | None =
         known.reason,
         copy_of,
         known.parent,
+        known.pages_without_text,
     )

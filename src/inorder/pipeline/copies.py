@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from inorder.documents.copies import SizeFilter
 from inorder.errors import InorderError
+from inorder.files.size_filter import SizeFilter
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.sources import is_address
 
-from .addressed import decode_source
 from .comparison import ChangeLog, FileChange, make_facts
+from .sources.addressed import decode_source
 
 _PAGE_CACHE = "PRAGMA cache_size = -8192"
 _LOOKUP = 500

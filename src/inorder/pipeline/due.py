@@ -5,7 +5,7 @@ of. Whether a step is due that reads the result of a step that is due itself is 
 is known: an equal one leaves it alone.
 
 A step that has failed is due again if another run may do better. What is wrong with the content of a file stays wrong,
-so such a file waits until it changes, or until it is asked for.
+so such a file waits until it changes, until other passwords are given, or until it is asked for.
 """
 
 from typing import Literal, NamedTuple
@@ -13,9 +13,8 @@ from typing import Literal, NamedTuple
 from inorder.library.reader import KnownFile, StepState
 from inorder.library.rows import HASH_BYTES
 
-from .classify import FileKind
-from .steps import Step, StepTable
-from .visit import DueStep
+from .sources.classify import FileKind
+from .steps import DueStep, Step, StepTable
 
 Reason = Literal["new", "settings", "input", "failed", "forced", "depends"]
 """Why a step is due: it has no result, its settings or its input have changed, it has failed, all steps are asked for;
@@ -78,11 +77,13 @@ def _find_reason(
 ) -> Reason | None:
     if state is None:
         return "new"
-    if state.settings != step.settings:
-        return "settings"
     if state.output is None:
+        if state.settings != step.failed_settings:
+            return "settings"
         is_other = depends or state.input != expected
         return "failed" if retries or is_other or state.category not in FINAL else None
+    if state.settings != step.settings:
+        return "settings"
     if depends:
         return "depends"
     return "input" if state.input != expected else None

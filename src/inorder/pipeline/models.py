@@ -6,57 +6,36 @@ texts at a time. So its vectors are a second pass over the files whose chunks ar
 of a group of files in one call. The unit of commit stays the file, and words are found before their vectors are there.
 """
 
+import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-import msgspec
-
-from inorder.documents.embed.providers.registry import policy
+from inorder.documents.embed.shared.keeping import ProviderKeeper
 from inorder.documents.embed.shared.opening import OpenProviders
 from inorder.documents.embed.step import count_together, embed_together
 from inorder.engines.base import count_cpus
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, StageHooks, StageOutcome, WorkItem
 
+from .names import CHUNK, EMBED
 from .resources import VisitResources
-from .steps import EMBED, PipelineSettings
-from .visit import RESOURCES, decode_order
-
-NAME = "models"
-"""The name of the pass in DATA: of its journal and its telemetry."""
-
-
-def list_shared(settings: PipelineSettings) -> dict[str, str]:
-    """Return the families whose provider is opened once for all workers, and the provider of each."""
-    return {family: spec for family, spec in settings.families.items() if policy(spec) != "cpu"}
-
-
-def needs_device(settings: PipelineSettings) -> bool:
-    """Whether one of the providers uses a GPU."""
-    return any(policy(spec) == "gpu" for spec in settings.families.values())
-
-
-def split_passes(settings: PipelineSettings) -> tuple[PipelineSettings, PipelineSettings | None]:
-    """Return the settings of the first pass, and of that of the models; None: no provider needs one."""
-    shared = list_shared(settings)
-    if not shared or EMBED not in settings.commands:
-        return settings, None
-    steps = {family: f"{EMBED}:{family}" for family in settings.families}
-    first = tuple(step for family, step in steps.items() if family in shared)
-    second = tuple(step for family, step in steps.items() if family not in shared)
-    return (
-        msgspec.structs.replace(settings, skipped=first),
-        msgspec.structs.replace(settings, commands=(EMBED,), skipped=second),
-    )
+from .steps import PipelineSettings, list_shared
+from .visit import RESOURCES, decode_order, read_result
 
 
 class SharedProviders:
     """The providers of the pass. Sent to every worker process, without what is open in the driver."""
 
-    def __init__(self, settings: PipelineSettings, staging: str) -> None:
+    def __init__(self, settings: PipelineSettings, keeper: ProviderKeeper | None = None) -> None:
+        """`keeper` has the process of the providers of an earlier run, and keeps that of this one."""
         self._settings = settings
-        self._staging = staging
-        self._opened = OpenProviders(list_shared(settings), settings.server)
+        self._opened = OpenProviders(list_shared(settings), settings.server, keeper)
+        self._resources: VisitResources | None = None
+        """Those of the driver, whose threads may be workers."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_resources": None}
 
     def make_hooks(self) -> StageHooks:
         """Return the hooks that open and close the providers, and feed them."""
@@ -78,14 +57,17 @@ class SharedProviders:
 
     def _give_resources(self, context: StageContext) -> None:
         workers = context.options.workers or count_cpus()
-        resources = VisitResources(self._settings, str(context.data), self._staging, workers)
+        resources = VisitResources(self._settings, workers)
         resources.shared = {
             family: context.resources[family] for family in list_shared(self._settings) if family in context.resources
         }
-        context.resources[RESOURCES] = resources
+        self._resources = context.resources[RESOURCES] = resources
 
     def _close(self, outcome: StageOutcome) -> None:
         self._opened.close(outcome)
+        if self._resources is not None:
+            self._resources.close()
+            self._resources = None
 
 
 def _count_group(items: Sequence[WorkItem]) -> int:
@@ -105,9 +87,12 @@ def _embed_group(families: Sequence[str], items: Sequence[WorkItem], context: St
             order = decode_order(item)
             if any(each.name == step for each in order.steps):
                 try:
-                    texts[item.item_id] = resources.read_chunk_texts(item.item_id, order.outputs)
+                    texts[item.item_id] = read_result(item, item.item_id, CHUNK, resources)[1]
                 except StageError:  # its visit says what is wrong
                     continue
         provider, _ = resources.open_provider(family)
+        began_s = time.perf_counter()
         found = embed_together(family, list(texts.values()), provider)
-        resources.embedded.update({(item_id, family): each for item_id, each in zip(texts, found, strict=True)})
+        text_ms = (time.perf_counter() - began_s) * 1000 / max(1, sum(map(len, texts.values())))
+        for item_id, vectors in zip(texts, found, strict=True):
+            resources.embedded[item_id, family] = vectors, text_ms * len(texts[item_id])

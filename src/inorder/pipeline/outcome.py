@@ -11,10 +11,14 @@ from typing import Literal
 
 import msgspec
 
+from inorder.stage.contracts import StageErrorSummary
+
 FileClass = Literal["new", "changed", "unchanged", "copy", "failed", "not read", "removed"]
-CLASSES: tuple[FileClass, ...] = ("new", "changed", "unchanged", "copy", "failed", "not read", "removed")
-_PLURALS = {"copy": "copies"}
+_FIELDS = {"copy": "copies", "not read": "not_read"}
+"""The fields of classes that are called otherwise."""
 _TYPES_SHOWN = 5
+_ERRORS_SHOWN = 3
+_STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
 
 
 class StepTotals(msgspec.Struct, kw_only=True):
@@ -45,7 +49,7 @@ class FileCounts(msgspec.Struct, kw_only=True):
 
     def add(self, file_class: FileClass, count: int = 1) -> None:
         """Count files of a class."""
-        name = _PLURALS.get(file_class, file_class).replace(" ", "_")
+        name = _FIELDS.get(file_class, file_class)
         setattr(self, name, getattr(self, name) + count)
 
 
@@ -75,12 +79,19 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     notes: list[str] = msgspec.field(default_factory=list)
     """What the user should know besides: a source that was recognised at another place."""
     warnings: list[str] = msgspec.field(default_factory=list)
+    errors: list[StageErrorSummary] = msgspec.field(default_factory=list)
+    """The first and the most frequent kinds of failure of this run, at most ten."""
 
-    def count_not_read(self, reason: str, file_type: str, count: int = 1) -> None:
-        """Count files that are not read."""
-        self.counts.add("not read", count)
+    @property
+    def failed(self) -> int:
+        """Files of these sources that have failed, in this run or before."""
+        return self.counts.failed
+
+    def count_not_read(self, reason: str, file_type: str) -> None:
+        """Count a file that is not read."""
+        self.counts.add("not read")
         by_type = self.not_read.setdefault(reason, {})
-        by_type[file_type] = by_type.get(file_type, 0) + count
+        by_type[file_type] = by_type.get(file_type, 0) + 1
 
     def count_pages(self, without_text: int) -> None:
         """Count the pages without text of a file."""
@@ -90,6 +101,19 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     def get_step(self, step: str) -> StepTotals:
         """Return the totals of a step, to be added to."""
         return self.steps.setdefault(step, StepTotals())
+
+
+def encode_outcome(outcome: RunOutcome) -> bytes:
+    """Encode the outcome of a run, for the library."""
+    return msgspec.json.encode(outcome)
+
+
+def decode_outcome(data: bytes) -> RunOutcome | None:
+    """Return the outcome that was encoded; None: there is none, or another version has written it."""
+    try:
+        return msgspec.json.decode(data, type=RunOutcome)
+    except msgspec.MsgspecError:
+        return None
 
 
 def name_type(item_id: str) -> str:
@@ -125,16 +149,44 @@ def describe_not_read(not_read: Mapping[str, Mapping[str, int]]) -> list[str]:
     return lines
 
 
-def format_outcome(outcome: RunOutcome) -> list[str]:
-    """Return what a person is told at the end of a run, in lines."""
-    lines = [f"{describe_counts(outcome.counts)}   in {outcome.wall_s:.1f} s"]
-    lines.append(f"searchable: {outcome.documents:,} documents, {outcome.source_files:,} source files")
+def describe_searchable(documents: int, source_files: int) -> str:
+    """Return how many files can be searched."""
+    return f"{_count(documents, 'document')}, {_count(source_files, 'source file')}"
+
+
+def describe_pages(pages: int, files: int) -> list[str]:
+    """Return a line about pages without text, if there are any."""
+    return [f"{_count(pages, 'page')} without text in {_count(files, 'file')} (add --ocr)"] if pages else []
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def format_outcome(outcome: RunOutcome, data_option: str = "") -> list[str]:
+    """Return what a person is told at the end of a run, in lines. `data_option` is what commands in hints need to find
+    DATA."""
+    lines = [format_headline(outcome)]
+    lines.append(f"searchable: {describe_searchable(outcome.documents, outcome.source_files)}")
     found = describe_not_read(outcome.not_read)
-    if outcome.pages_without_text:
-        pages = "page" if outcome.pages_without_text == 1 else "pages"
-        files = "file" if outcome.files_without_text == 1 else "files"
-        found.append(
-            f"{outcome.pages_without_text:,} {pages} without text in {outcome.files_without_text:,} {files} (add --ocr)"
-        )
+    found += describe_pages(outcome.pages_without_text, outcome.files_without_text)
     lines += [f"not read: {line}" for line in found]
+    for error in outcome.errors[:_ERRORS_SHOWN]:
+        more = f" [and {error.count - 1:,} more like it]" if error.count > 1 else ""
+        lines.append(f"failed: {error.item_id} ({error.category}): {' '.join(error.message.split())}{more}")
+    if outcome.failed:
+        lines.append(f"{outcome.failed:,} failed: inorder failures{data_option}")
+    if outcome.stop_kind == "error budget":
+        lines.append("next: run the same command again to resume, perhaps with a larger --error-budget")
+    elif outcome.stop_kind is not None:
+        lines.append("next: run the same command again to resume")
     return lines
+
+
+def format_headline(outcome: RunOutcome) -> str:
+    """Return the counts of a run in one line, and why it was stopped, if it was."""
+    counts = describe_counts(outcome.counts)
+    if outcome.stop_kind is None:
+        return f"{counts}   in {outcome.wall_s:.1f} s"
+    why = _STOPS.get(outcome.stop_kind, "stopped, the machine failed")
+    return f"{why} after {outcome.wall_s:.1f} s: {outcome.cancel_reason}   ({counts})"

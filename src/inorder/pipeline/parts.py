@@ -18,11 +18,13 @@ from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.fingerprints import hash_file
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.inputs import AddressedInput
 
-from .classify import DOCUMENT, PART, FileKind
-from .steps import DOCTAGS
-from .visit import FILE, PAGES, SURVEY, DueStep, VisitOrder, decode_order, encode_order, find_survey_id
+from .names import DOCTAGS
+from .sources.addressed import list_results
+from .sources.classify import DOCUMENT, PART, FileKind
+from .steps import DueStep
+from .visit import FILE, PAGES, SURVEY, VisitOrder, decode_order, encode_order, find_survey_id
 
 _SURVEY_COST = 0.1
 _PDF = str(FileKind(DOCUMENT, "pdf"))
@@ -32,22 +34,27 @@ _PART_OF_PDF = str(FileKind(PART, "pdf"))
 class LongDocuments:
     """The long PDFs of a plan."""
 
-    def __init__(self, settings: ConvertSettings, library: LibraryReader | None, left: Iterable[KnownFile]) -> None:
+    def __init__(
+        self, settings: ConvertSettings, library: LibraryReader | None, left: Iterable[KnownFile], data: str
+    ) -> None:
         """`left` are the surveys and parts that an earlier run has left."""
         self._settings = settings
+        self._data = data
         self._library = library
         self._items: list[WorkItem] = []
         self._left: dict[str, dict[str, KnownFile]] = {}
         for row in left:
             self._left.setdefault(row.parent, {})[row.item_id] = row
 
-    def take(self, item: WorkItem) -> bool:
-        """Take an item of the plan, if it is a PDF that may be read in parts. Returns whether it was taken."""
+    def take(self, item: WorkItem, size: int) -> bool:
+        """Take an item of the plan, if it is a PDF that may be read in parts. Returns whether it was taken. `size` is
+        that of the file."""
         if not self._settings.part_pages or self._library is None or FILE not in item.inputs:
             return False
+        if size < parts.LARGE_BYTES:
+            return False
         order = decode_order(item)
-        is_large_pdf = order.facts.kind == _PDF and order.facts.size >= parts.LARGE_BYTES
-        if not is_large_pdf or order.steps[0].name != DOCTAGS:
+        if order.facts.kind != _PDF or order.steps[0].name != DOCTAGS:
             return False
         self._items.append(item)
         return True
@@ -69,14 +76,15 @@ class LongDocuments:
             yield each.make_merge(self._library)
 
     def _open(self, item: WorkItem) -> "_LongDocument":
-        return _LongDocument(item, self._settings, self._left.pop(item.item_id, {}))
+        return _LongDocument(item, self._settings, self._left.pop(item.item_id, {}), self._data)
 
 
 class _LongDocument:
     """A PDF that may be read in parts."""
 
-    def __init__(self, item: WorkItem, settings: ConvertSettings, left: Mapping[str, KnownFile]) -> None:
+    def __init__(self, item: WorkItem, settings: ConvertSettings, left: Mapping[str, KnownFile], data: str) -> None:
         self.item_id = item.item_id
+        self._data = data
         self._item = item
         self._pages_max = settings.part_pages
         self._settings = settings
@@ -154,7 +162,9 @@ class _LongDocument:
         cost = float(len(self._ranges)) if self._ranges else self._item.cost_hint
         identity = hash_strings(self._item.identity, *(output.hex() for output in order.parts.values()))
         meta = {"order": encode_order(order)}
-        return msgspec.structs.replace(self._item, meta=meta, cost_hint=cost, identity=identity)
+        needed = list_results(self._data, {(part, PAGES): output for part, output in order.parts.items() if output})
+        inputs = {**self._item.inputs, **needed}
+        return msgspec.structs.replace(self._item, inputs=inputs, meta=meta, cost_hint=cost, identity=identity)
 
     def _make_item(self, item_id: str, step: str, cost: float, pages: str = "") -> WorkItem:
         facts = msgspec.structs.replace(
@@ -162,11 +172,12 @@ class _LongDocument:
         )
         settings = self._hash_settings(step)
         outputs = {SURVEY: self._survey} if step == PAGES else {}
+        needed = {(find_survey_id(self.item_id), SURVEY): self._survey} if step == PAGES else {}
         steps = [DueStep(step, "", settings)]
         order = VisitOrder(facts, steps, outputs, is_held=True, pages=pages)  # so it is not published, and then goes
         return WorkItem(
             item_id=item_id,
-            inputs=self._item.inputs,
+            inputs={FILE: self._item.inputs[FILE], **list_results(self._data, needed)},
             identity=hash_strings(self._item.identity, item_id, settings),
             cost_hint=cost,
             size_hint=self._item.size_hint,

@@ -7,6 +7,8 @@ commit. So the plan has only work, and shrinks as the run commits.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,12 +20,19 @@ from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
+from inorder.sources.remote_input import RemoteInput
 from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.sources import is_address
 
-from .addressed import decode_source, encode_source
 from .archives import ArchiveReader
-from .classify import (
+from .comparison import FileChange, SourceComparison, make_facts
+from .copies import CopyDetector
+from .due import Due, find_due, make_due_steps
+from .outcome import FileClass, RunOutcome, name_type
+from .parts import LongDocuments
+from .remote import list_remote
+from .sources.addressed import decode_source, encode_source
+from .sources.classify import (
     ARCHIVE,
     CODE,
     DOCUMENT,
@@ -32,22 +41,40 @@ from .classify import (
     FileKind,
     classify_content,
     classify_file,
+    classify_unreadable,
     reconsider,
 )
-from .comparison import FileChange, SourceComparison, make_facts
-from .copies import CopyDetector
-from .due import find_due, make_due_steps
-from .outcome import RunOutcome, name_type
-from .parts import LongDocuments
-from .remote import list_remote
-from .source_names import SourcePart
-from .steps import PipelineSettings, StepTable
-from .visit import FILE, VisitOrder, encode_order
-from .walk import ListedFile, ListedMembers, walk_part
+from .sources.names import SourcePart, find_place, is_inside
+from .sources.walk import ListedFile, ListedMembers, Listings, walk_part
+from .steps import DueStep, PipelineSettings, StepTable
+from .visit import FILE, VisitOrder, encode_order, list_needed
 
 AddSettings = Callable[[str, str, Mapping[str, str]], None]
+_OF_OTHER_STEPS = {
+    DOCUMENT: "a document that is new or has changed: inorder run reads it",
+    CODE: "source code: inorder index reads it",
+    ARCHIVE: "an archive: inorder run reads it",
+}
+"""Why a file is not read by a run that has not all steps."""
 _RESULT_BYTES, _RESULT_FACTOR = 2000, 3
 """About the size of the results of a file: a fixed part, and this many times its size."""
+
+
+class PlannedFile(NamedTuple):
+    """What a run does with a file, as far as that is known before."""
+
+    item_id: str
+    file_class: FileClass
+    """What it is counted as, if its steps succeed."""
+    path: str = ""
+    kind: FileKind | None = None
+    known: KnownFile | None = None
+    due: Sequence[Due] = ()
+    """The steps that run, or may run."""
+    reason: str = ""
+    """Why it is not read, or cannot be read."""
+    copy_of: str = ""
+    """The document that it is a copy of, or becomes one of."""
 
 
 class FilePlan:
@@ -64,9 +91,11 @@ class FilePlan:
         add_listed: Callable[[FileResult], None] = lambda result: None,
         retries: bool = False,
         force: bool = False,
+        observe: Callable[[PlannedFile], None] | None = None,
     ) -> None:
         """`library` is None if there is none yet. `add_listed` is called with what the library must know of archives
-        and their members before any of them is visited. `retries`: failed steps are due. `force`: all steps are due."""
+        and their members before any of them is visited. `retries`: failed steps are due. `force`: all steps are due.
+        `observe` is called with every file that there is something to say of, while the items are made."""
         self._settings = settings
         self._table = StepTable(settings)
         self._parts = parts
@@ -74,6 +103,7 @@ class FilePlan:
         self._data = data
         self._retries = retries
         self._force = force
+        self._observe = observe
         self.outcome = outcome
         self._archives = ArchiveReader(settings.password_file)
         self._comparison = SourceComparison(
@@ -83,10 +113,13 @@ class FilePlan:
             archives=self._archives,
             library=library,
             add_listed=add_listed,
+            observe_failed=None if observe is None else self._tell_of_failed,
             retries=retries,
             force=force,
         )
         self._add_settings: AddSettings = lambda step, digest, parts: None
+        self._find_due_if_new = cache(partial(self._find_due, known=None))
+        """The steps of a file that the library does not know: the same for all files of a kind."""
         self._kinds: set[FileKind] = set()
         """The kinds of files that items were made of."""
 
@@ -96,19 +129,26 @@ class FilePlan:
         return self._comparison.changes.count
 
     @property
+    def has_work(self) -> bool:
+        """Whether there is something to do: with files, or with parts of long documents that an earlier run has
+        left."""
+        return bool(self.count or self._comparison.parts)
+
+    @property
     def touched(self) -> list[tuple[KnownFile, bytes]]:
         """Files whose content is the same, with another signature."""
         return self._comparison.touched
 
     def compare(self) -> None:
         """Walk all parts, and compare them with the library. Raises OperatorError if one of them is not there."""
-        for part in sorted(self._parts, key=lambda part: part.prefix):
+        listings: Listings = {}
+        for part in sorted(self._parts, key=find_place):
             known = iter(()) if self._library is None else self._library.list_files(part.prefix)
-            self._comparison.compare(self._list(part), known)
+            self._comparison.compare(*_select(part, self._list(part, listings), known))
 
-    def _list(self, part: SourcePart) -> Iterator[ListedFile | ListedMembers]:
+    def _list(self, part: SourcePart, listings: Listings) -> Iterator[ListedFile | ListedMembers]:
         if not is_address(part.location):
-            return walk_part(part, (self._data,))
+            return walk_part(part, (self._data,), listings)
         limits = FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
         return list_remote(part, limits)
 
@@ -117,11 +157,18 @@ class FilePlan:
         """Whether one of the sources is remote."""
         return any(is_address(part.location) for part in self._parts)
 
-    def consider_known(self) -> None:
-        """Walk nothing: find what is due for the files of these parts that the library knows."""
-        for part in sorted(self._parts, key=lambda part: part.prefix):
+    def consider_known(self, *, is_counted: bool = False) -> None:
+        """Walk nothing: find what is due for the files of these parts that the library knows. `is_counted`: an earlier
+        pass has counted them."""
+        for part in sorted(self._parts, key=find_place):
             for known in () if self._library is None else self._library.list_files(part.prefix):
-                self._comparison.consider(known)
+                self._comparison.consider(known, is_counted=is_counted)
+
+    def remove_known(self) -> None:
+        """Walk nothing: all files of these parts are to be removed."""
+        for part in self._parts:
+            known = iter(()) if self._library is None else self._library.list_files(part.prefix)
+            self._comparison.compare(iter(()), known)
 
     def close(self) -> None:
         """Forget what was found."""
@@ -135,15 +182,17 @@ class FilePlan:
         comparison, self._add_settings = self._comparison, add_settings
         hashes_all = self._has_other_sources
         library = self._library if comparison.has_known or hashes_all else None
-        long = LongDocuments(self._settings.convert, self._library, comparison.parts)
+        long = LongDocuments(self._settings.convert, self._library, comparison.parts, self._data)
         with CopyDetector(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
             for change in comparison.changes:
                 item = None if change.is_removed else self._make_item(change, copies, add_fact)
-                if item is not None and not long.take(item):
+                if change.is_removed and not change.kind and self._observe is not None:
+                    self._observe(PlannedFile(change.item_id, "removed", change.path))
+                if item is not None and not long.take(item, change.size):
                     yield item
             for known, also in copies.list_promoted():
                 item = self._promote(known, also)
-                if item is not None and not long.take(item):
+                if item is not None and not long.take(item, known.size):
                     yield item
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileIdentity(item_id), is_removed=True))
@@ -156,8 +205,9 @@ class FilePlan:
                 self._describe_settings(kind._replace(kind=each))
         if kind not in self._kinds:
             self._kinds.add(kind)
-            for step, (digest, parts) in self._table.describe_settings(kind).items():
-                self._add_settings(step, digest, parts)
+            for describe in (self._table.describe_settings, self._table.describe_failed_settings):
+                for step, (digest, parts) in describe(kind).items():
+                    self._add_settings(step, digest, parts)
 
     @property
     def _has_other_sources(self) -> bool:
@@ -175,7 +225,10 @@ class FilePlan:
         if known.parent and self._library is not None:
             archive = self._library.get_file(known.parent)
             change.parent, change.archive = known.parent, "" if archive is None else archive.path
-        return self._make_work(change, known, kind, facts, b"", also)
+        item = self._make_work(change, known, kind, facts, b"", also)
+        if item is not None and any(is_inside(known.item_id, part.prefix) for part in self._parts):
+            self.outcome.counts.add("copy", -1)  # as which it was counted
+        return item
 
     def _make_item(
         self, change: FileChange, copies: CopyDetector, add_fact: Callable[[FileResult], None]
@@ -193,6 +246,7 @@ class FilePlan:
             facts.sha256 = change.sha256
         if not kind.role:
             self.outcome.count_not_read(kind.reason, name_type(change.item_id))
+            self._tell(change, "not read", kind, known, reason=kind.reason)
             add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
             return None
         also: list[FileResult] = []
@@ -200,10 +254,19 @@ class FilePlan:
             found = copies.find(change, str(kind), head)
             if found.copy_of:
                 self.outcome.counts.add("copy")
+                self._tell(change, "copy", kind, known, copy_of=found.copy_of)
                 add_fact(FileResult(msgspec.structs.replace(facts, copy_of=found.copy_of, sha256=found.sha256)))
                 return None
             also = list(found.also)
-        return self._make_work(change, known, kind, facts, head, also)
+        dropped = [] if known is None else self._table.list_dropped(kind, known.states)
+        if known is not None and dropped:
+            also.append(FileResult(make_facts(known), drops=dropped, is_held=True))
+        item = self._make_work(change, known, kind, facts, head, also)
+        if item is None and dropped:
+            self.outcome.counts.add("changed")
+            self._tell(change, "changed", kind, known)
+            add_fact(also[-1])
+        return item
 
     def _look_at(self, change: FileChange, known: KnownFile | None) -> tuple[bytes, FileKind]:
         """The first bytes of a file, and what it is."""
@@ -214,14 +277,51 @@ class FilePlan:
         if change.problem:
             is_archive = change.kind.startswith(f"{ARCHIVE}:")
             return b"", (FileKind.parse(change.kind) if is_archive else UNREADABLE)._replace(problem=change.problem)
+        settings, is_document = self._settings.convert, change.is_document
         if change.source:
-            return b"", classify_content(change.path, change.kind, change.size, self._settings.convert)
+            source = decode_source(change.source)
+            if not isinstance(source, RemoteInput):
+                return b"", classify_content(change.path, change.kind, change.size, settings)
+            return b"", classify_content(
+                source.path, change.kind, change.size, settings, is_document=is_document, not_code=change.not_code
+            )
         try:
             head = read_head(change.path, HEAD_BYTES)
         except OSError as error:
-            return b"", UNREADABLE._replace(problem=f"the file cannot be read: {error.strerror or error}")
-        rules = {"is_document": change.is_document, "not_code": change.not_code}
-        return head, classify_file(change.path, head, change.size, self._settings.convert, **rules)  # type: ignore[arg-type]
+            problem = f"the file cannot be read: {error.strerror or error}"
+            return b"", classify_unreadable(change.path, problem, not_code=change.not_code)
+        return head, classify_file(
+            change.path, head, change.size, settings, is_document=is_document, not_code=change.not_code
+        )
+
+    def _find_due(
+        self, kind: FileKind, known: KnownFile | None, *, has_new_content: bool = True
+    ) -> tuple[list[Due], list[DueStep]]:
+        """The steps that are due, and the same as a visit needs to know them."""
+        due = find_due(
+            self._table, kind, known, has_new_content=has_new_content, retries=self._retries, force=self._force
+        )
+        return due, make_due_steps(due)
+
+    def _tell_of_failed(self, row: KnownFile) -> None:
+        """Tell the observer of a file that has failed, and is not tried again."""
+        if self._observe is not None:
+            self._observe(PlannedFile(row.item_id, "failed", row.path, FileKind.parse(row.kind), row))
+
+    def _tell(
+        self,
+        change: FileChange,
+        file_class: FileClass,
+        kind: FileKind,
+        known: KnownFile | None,
+        *,
+        due: Sequence[Due] = (),
+        reason: str = "",
+        copy_of: str = "",
+    ) -> None:
+        """Tell the observer what happens to a file."""
+        if self._observe is not None:
+            self._observe(PlannedFile(change.item_id, file_class, change.path, kind, known, due, reason, copy_of))
 
     def _find_member(self, change: FileChange) -> bool:
         """Complete what is known of a member of an archive that was not opened. Returns whether it is still there: if
@@ -245,15 +345,14 @@ class FilePlan:
         is_same = known is not None and not change.has_new_content
         if known is not None and is_same:
             facts = msgspec.structs.replace(facts, sha256=known.sha256, signature=known.signature)
-        due = find_due(
-            self._table,
-            kind,
-            known,
-            has_new_content=not is_same,
-            retries=self._retries,
-            force=self._force,
-        )
+            facts.pages_without_text = known.pages_without_text
+        if known is None:
+            due, steps = self._find_due_if_new(kind)
+        else:
+            due, steps = self._find_due(kind, known, has_new_content=not is_same)
         if not due:
+            if not is_same:
+                self.outcome.count_not_read(_OF_OTHER_STEPS[kind.role], name_type(change.item_id))
             return None
         reads_file = not kind.problem and any(not each.step.reads for each in due)
         if reads_file and change.archive and not change.source and not self._find_member(change):
@@ -261,21 +360,37 @@ class FilePlan:
         self._describe_settings(kind)
         if known is not None and known.states and FileKind.parse(known.kind).role != kind.role:
             also = [FileResult(FileIdentity(change.item_id), is_removed=True), *also]
-        steps = make_due_steps(due)
-        names = {step.name for step in steps}
-        outputs = {} if known is None else known.list_outputs(names)
+        outputs = {} if known is None else known.list_outputs({step.name for step in steps})
         is_held = known is not None and is_same and (known.is_held or any(each.reason == "settings" for each in due))
         is_known = known is not None and known.is_visited
-        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, is_known, also)
+        self._tell(change, _foresee(kind, is_known=is_known), kind, known, due=due, reason=kind.problem)
+        order = VisitOrder(facts, steps, outputs, kind.problem, is_held, is_known, also, not_code=change.not_code)
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
         is_code = kind.role == CODE
         source = decode_source(change.source) if change.source and not kind.problem else None
         return WorkItem(
             item_id=change.item_id,
-            inputs={FILE: source or change.path} if reads_file else {},
+            inputs={**({FILE: source or change.path} if reads_file else {}), **list_needed(order, self._data)},
             identity=hash_strings(change.item_id, content, *(f"{step.name}={step.settings}" for step in steps)),
             cost_hint=estimate_code_chunks(change.size) if is_code else estimate_pages(kind.kind, head, change.size),
             size_hint=_RESULT_BYTES + _RESULT_FACTOR * change.size,
             meta={"order": encode_order(order)},
             batch_key=(source.batch_key if source is not None else "") or kind.kind,
         )
+
+
+def _foresee(kind: FileKind, *, is_known: bool) -> FileClass:
+    """What a file with steps to run is counted as, if they succeed."""
+    if kind.problem:
+        return "failed"
+    return "changed" if is_known else "new"
+
+
+def _select(
+    part: SourcePart, listed: Iterator[ListedFile | ListedMembers], known: Iterator[KnownFile]
+) -> tuple[Iterator[ListedFile | ListedMembers], Iterator[KnownFile]]:
+    """Return the files that are meant, of those that are there and of those that the library knows."""
+    if part.only is None:
+        return listed, known
+    only = part.only
+    return (file for file in listed if file.item_id in only), (row for row in known if row.item_id in only)

@@ -1,32 +1,31 @@
 """Objects of remote sources: how they are listed, and how workers fetch them.
 
-The listing says which version of an object is there, and its name whether it may be a document: others are not
-fetched. What an object really is, its worker sees from the first bytes. Small objects that follow each other are
-fetched at once.
+The listing says which version of an object is there, and its name whether it may be a document or source code: others
+are not fetched. What an object really is, its worker sees from the first bytes. Small objects that follow each other
+are fetched at once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from inorder.code.rules import CODE_IGNORE_FILES, find_reason_not_fetched
 from inorder.documents.convert.kinds import guess_kind
 from inorder.library.rows import HASH_BYTES
 from inorder.sources.fetching import FetchLimits
 from inorder.sources.listing import RemoteListing, RemoteObject
 from inorder.sources.remote_input import RemoteInput, count_group, read_group
-from inorder.sources.visible import list_visible
+from inorder.sources.visible import IgnoreCheck, is_hidden
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import WorkItem
 from inorder.stage.sources import IGNORE_FILE, quote_id, quote_key
 
-from .source_names import SourcePart
+from .sources.names import SourcePart
+from .sources.walk import IGNORED, ListedContent, ListedFile
 from .visit import FILE, RESOURCES
-from .walk import ListedContent, ListedFile
 
 if TYPE_CHECKING:
     from .resources import VisitResources
-
-_NOT_CODE = "an object of a remote source"
 
 
 def list_remote(part: SourcePart, limits: FetchLimits) -> Iterator[ListedFile]:
@@ -49,11 +48,17 @@ def _make_id(root: str, key: str) -> str:
 
 
 def _list(root: str, listing: RemoteListing) -> Iterator[ListedFile]:
-    for key, source, problem in list_visible(listing, (IGNORE_FILE,)):
+    documents, code = IgnoreCheck(listing, (IGNORE_FILE,)), IgnoreCheck(listing, CODE_IGNORE_FILES)
+    for key, source, problem in listing:
+        if is_hidden(key):
+            continue
+        is_document = not documents.is_ignored(key)
+        not_code = IGNORED if code.is_ignored(key) else find_reason_not_fetched(key, source.path, source.size)
+        if not is_document and not_code:
+            continue
         kind = guess_kind(source.path, source.size)
         content = ListedContent(source, bytes.fromhex(source.sha256)[:HASH_BYTES], kind)
-        item_id = _make_id(root, key)
-        yield ListedFile(item_id, source.address, None, not_code=_NOT_CODE, problem=problem, content=content)
+        yield ListedFile(_make_id(root, key), source.address, None, is_document, not_code, problem, content=content)
 
 
 def count_remote(items: Sequence[WorkItem]) -> int:

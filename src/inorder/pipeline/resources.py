@@ -1,42 +1,63 @@
 """What a worker opens once and uses for many files."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import Any
 
 from inorder.documents.chunk.tokens import load_counter
 from inorder.documents.convert.resources import Resources
+from inorder.documents.convert.settings import require_readers
 from inorder.documents.readers.passwords import read_passwords
 from inorder.engines.base import count_cpus
-from inorder.errors import IntegrityError, OperatorError
+from inorder.errors import OperatorError, require
+from inorder.library.reader import LibraryReader
 from inorder.runtime.identity import hash_strings
 from inorder.sources.fetching import Fetcher, FetchLimits
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, StageOutcome
 
-from .steps import CHUNK, PipelineSettings
+from .sources.addressed import ResultInput, decode_result
+from .steps import PipelineSettings
 from .visit import RESOURCES
 
-if TYPE_CHECKING:
-    from inorder.library.reader import LibraryReader
+
+def require_usable(settings: PipelineSettings) -> None:
+    """Raise OperatorError if a file cannot be processed with these settings: a package or a file that they need is
+    missing, or a provider is unknown."""
+    from inorder.documents.embed.providers.registry import identity, is_sparse_provider
+
+    require_readers(settings.convert)
+    read_passwords(settings.password_file)
+    load_counter(settings.chunk.tokenizer)
+    for family, spec in settings.families.items():
+        is_sparse = is_sparse_provider(spec)
+        found = "sparse" if is_sparse else "dense"
+        require(found == family, f"{spec!r} computes {found} vectors; give it as --{found} {spec}")
+        identity(spec)
+    require(
+        settings.fetch_rate is None or settings.fetch_rate > 0,
+        f"fetch_rate must be above 0, got {settings.fetch_rate}",
+    )
 
 
 class VisitResources:
-    """The resources of one worker process. Everything is opened with the first file that needs it."""
+    """The resources of one worker process, whose threads share them. Everything is opened with the first file that
+    needs it."""
 
-    def __init__(self, settings: PipelineSettings, data: str, staging: str, workers: int = 1) -> None:
+    def __init__(self, settings: PipelineSettings, workers: int = 1) -> None:
         """`workers` is the number of processes that share the rate of requests to remote sources."""
         self._settings = settings
-        self._data = data
-        self._staging = staging
         self._workers = workers
         self._providers: dict[str, Any] = {}
+        self._opening = Lock()
+        """Held while a provider is opened: worker threads share it, and CPython 3.11 cannot parse the headers of NumPy
+        files in two threads at once (`SystemError: AST constructor recursion depth mismatch`)."""
         self.shared: dict[str, Any] = {}
         """Providers that were opened for all workers, by family."""
-        self.embedded: dict[tuple[str, str], Any] = {}
-        """Vectors of files whose group was embedded, by id and family."""
+        self.embedded: dict[tuple[str, str], tuple[Any, float]] = {}
+        """Vectors of files whose group was embedded, by id and family, and the milliseconds that each took."""
         self._library: LibraryReader | None = None
 
     @cached_property
@@ -58,50 +79,42 @@ class VisitResources:
 
     def open_provider(self, family: str) -> tuple[Any, str]:
         """Return the provider of a family of vectors, and how it was opened. Raises StageError if it cannot be."""
+        spec = self._settings.families[family]
+        found = self.shared.get(family, self._providers.get(family))
+        if found is not None:
+            return found, spec
         from inorder.documents.embed.providers.registry import open_dense, open_sparse
 
-        spec = self._settings.families[family]
-        if family in self.shared:
-            return self.shared[family], spec
-        if family not in self._providers:
-            try:
-                limits = self._settings.server
-                self._providers[family] = open_dense(spec, limits) if family == "dense" else open_sparse(spec)
-            except OperatorError as error:
-                raise StageError(f"cannot open the {family} provider: {error}", category="config") from None
+        with self._opening:
+            if family not in self._providers:
+                try:
+                    limits = self._settings.server
+                    self._providers[family] = open_dense(spec, limits) if family == "dense" else open_sparse(spec)
+                except OperatorError as error:
+                    raise StageError(f"cannot open the {family} provider: {error}", category="config") from None
         return self._providers[family], spec
 
     @contextmanager
-    def mark_parsing(self, item_id: str) -> Iterator[bool]:
-        """Mark a file while it is parsed. Yields whether to use its grammar: not if an earlier attempt crashed in it,
-        or took too long."""
+    def mark_parsing(self, item_id: str, staging: str) -> Iterator[bool]:
+        """Mark a file while it is parsed, in the folder `staging`. Yields whether to use its grammar: not if an earlier
+        attempt crashed in it, or took too long."""
         from inorder.engines.attempt import get_attempt
         from inorder.index.parse_marks import is_marked, mark_parsing
 
-        marker = f"{self._staging}/parsing-{hash_strings(item_id)}"
+        marker = f"{staging}/parsing-{hash_strings(item_id)}"
         if get_attempt() != 1 and is_marked(marker):
             yield False
             return
         with mark_parsing(marker):
             yield True
 
-    def read_result(self, item_id: str, step: str, output: bytes) -> tuple[bytes, Sequence[str]]:
-        """Return the content and the texts of a committed result. Raises StageError if it is not the expected one."""
-        from inorder.library.reader import LibraryReader
-
+    def read_result(self, source: ResultInput) -> tuple[bytes, Sequence[str]]:
+        """Return the content and the texts of a result. Raises StageError if it is not the expected one."""
+        if source.content is not None:
+            return decode_result(source.content)
         if self._library is None:
-            self._library = LibraryReader(os.fspath(self._data))
-        try:
-            found = self._library.read_committed(item_id, step)
-        except IntegrityError as error:
-            raise StageError(f"the result of {step} is damaged: {error}; run with --force", category="io") from None
-        if found is None or found.output != output:
-            raise StageError(f"the result of {step} changed while it was read", category="io", retryable=True)
-        return found.content, found.texts
-
-    def read_chunk_texts(self, item_id: str, outputs: Mapping[str, bytes]) -> Sequence[str]:
-        """Return the texts of the chunks of a file. Raises StageError as `read_result` does."""
-        return self.read_result(item_id, CHUNK, outputs[CHUNK])[1]
+            self._library = LibraryReader(source.data)
+        return source.load(self._library)
 
     def close(self) -> None:
         """Close what is open."""
@@ -117,9 +130,8 @@ class ResourceHooks:
     """Gives every worker its resources, and closes those of the driver at the end. Sent to every worker process,
     without what is open in the driver."""
 
-    def __init__(self, settings: PipelineSettings, staging: str) -> None:
+    def __init__(self, settings: PipelineSettings) -> None:
         self._settings = settings
-        self._staging = staging
         self._opened: VisitResources | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,7 +140,7 @@ class ResourceHooks:
     def open(self, context: StageContext) -> None:
         """Give a worker its resources."""
         workers = context.options.workers or count_cpus()
-        resources = VisitResources(self._settings, os.fspath(context.data), self._staging, workers)
+        resources = VisitResources(self._settings, workers)
         self._opened = context.resources[RESOURCES] = resources
 
     def close(self, outcome: StageOutcome) -> None:

@@ -8,41 +8,40 @@ commits, and an interrupted run is planned again. `plan` decides what is to be d
 """
 
 import os
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import closing
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inorder.code.rules import RULE_FILES
 from inorder.host.filesystem import SystemFilesystem
+from inorder.journal.records import Mark
 from inorder.library.reader import LibraryReader
-from inorder.library.rows import FileResult
-from inorder.library.sink import LibrarySink, LibrarySource
+from inorder.library.rows import FileResult, LibrarySource
+from inorder.library.sink import NAME as LIBRARY
+from inorder.library.sink import LibrarySink
 from inorder.runtime.identity import new_run_id
-from inorder.sinks.manifest import ManifestSink
-from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
-from inorder.stage.data_layout import DataLayout
-from inorder.stage.manifest.rows import make_config_row
+from inorder.runtime.recovery import read_final_marks
+from inorder.stage.contracts import StageOutcome
+from inorder.stage.data_layout import DataLayout, require_current_data
 from inorder.stage.options import StageOptions
-from inorder.stage.run import run_stage
-from inorder.stage.sources import is_address
+from inorder.stage.sources import is_address, require_root
 
 from .commit import CommitReader
 from .comparison import make_facts
-from .models import NAME as MODELS
-from .models import SharedProviders, needs_device, split_passes
-from .outcome import RunOutcome
+from .names import MODELS, RUN
+from .outcome import RunOutcome, encode_outcome
 from .plan import FilePlan
-from .remote import count_remote, fetch_remote
-from .resources import ResourceHooks
-from .source_names import KnownSource, resolve_sources
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
-from .visit import visit
+from .resources import require_usable
+from .sources.names import KnownSource, SourcePart, find_failed_parts, find_source, narrow_parts, resolve_sources
+from .steps import PipelineSettings, StepTable, split_passes
 
-NAME = "run"
-"""The name of the run in DATA: of its journal, its lock and its telemetry."""
+if TYPE_CHECKING:
+    from .passes import KeptBetweenRuns, PassRunner
+
 _LISTED_BATCH = 1000
 
 
@@ -50,19 +49,25 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a user asks for."""
 
     sources: tuple[str, ...] = ()
-    """Folders, files and addresses."""
+    """Folders, files and addresses. Without any, nothing is walked: what the library knows is considered."""
     name: str | None = None
     """The name of the source, if there is one source and it is new."""
     settings: PipelineSettings = PipelineSettings()
     options: StageOptions = msgspec.field(default_factory=StageOptions)
+    hints: tuple[str, ...] | None = None
+    """The paths that may have changed: a file is compared, a folder is walked, and the rest of the sources is not
+    looked at. None: everything is compared. A source that is new, or has moved, is compared as a whole."""
+    forgets: str = ""
+    """The name of a source whose files are removed, and then the source itself. Nothing is walked."""
     retries: bool = False
-    """Whether every failed step is run again."""
+    """Whether every failed step is run again. Without sources, nothing but the files that have failed is looked at."""
     origin: dict[str, Any] = {}
     """Recorded in the manifests: how to make the same run again."""
 
 
-def run_pipeline(request: RunRequest) -> RunOutcome:
-    """Run the pipeline. Failed files do not raise.
+def run_pipeline(request: RunRequest, kept: "KeptBetweenRuns | None" = None) -> RunOutcome:
+    """Run the pipeline. Failed files do not raise. `kept` has what an earlier run of this program has left, and gets
+    what this one leaves.
 
     Raises:
         OperatorError: A source does not exist, or a setting is invalid.
@@ -70,51 +75,93 @@ def run_pipeline(request: RunRequest) -> RunOutcome:
         InfrastructureError: The disk or the machine failed; repeat the call to resume.
         IntegrityError: The journal or the library is damaged.
     """
-    return _PipelineRun(request).run()
+    require_usable(request.settings)
+    for source in request.sources:
+        if not is_address(source):
+            require_root(source)
+    options = msgspec.structs.replace(request.options, data=os.path.abspath(request.options.data))
+    data = os.fspath(options.data)
+    require_current_data(data)
+    DataLayout(data, RUN).create_folders(is_durable=options.fsync != "off")
+    return _PipelineRun(msgspec.structs.replace(request, options=options), kept).run()
 
 
 class _PipelineRun:
     """One run, which has the library for itself."""
 
-    def __init__(self, request: RunRequest) -> None:
+    def __init__(self, request: RunRequest, kept: "KeptBetweenRuns | None") -> None:
         self._request = request
+        self._kept = kept
         self._settings = request.settings
-        self._options = msgspec.structs.replace(request.options, data=os.path.abspath(request.options.data))
+        self._options = request.options
         self._data = os.fspath(self._options.data)
         self._outcome = RunOutcome(run_id=new_run_id())
         self._entries = CommitReader(self._outcome, StepTable(request.settings))
-        DataLayout(self._data, NAME).create_folders(is_durable=self._options.fsync != "off")
+        self._parts: list[SourcePart] = []
+        self._passes: PassRunner | None = None
+        """Runs passes; None: none had anything to do."""
 
     def run(self) -> RunOutcome:
         """Run it: the pass of what workers compute alone, and that of models, if there are any."""
         began_s = time.monotonic()
         first, second = split_passes(self._settings)
-        finished = self._run_pass(NAME, first, is_last=second is None)
-        if second is not None and finished.stop_kind is None:
+        if self._request.forgets:
+            second = None  # a copy that becomes a document gets the vectors of models in the next run
+        self._run_pass(RUN, first, is_last=second is None)
+        if second is not None and self._outcome.stop_kind is None:
             self._entries.begin_second()
-            finished = self._run_pass(MODELS, second, is_last=True)
-        self._describe(finished)
+            self._run_pass(MODELS, second, is_last=True)
+        self._describe()
+        if self._passes is not None:
+            self._passes.note_manifests()
         self._outcome.wall_s = time.monotonic() - began_s
         return self._outcome
 
-    def _run_pass(self, name: str, settings: PipelineSettings, *, is_last: bool) -> StageOutcome:
-        """Run one pass, which has a plan, a journal and a run of the one runner for itself. Files whose settings have
-        changed become visible with the last one."""
-        run_id = self._outcome.run_id
+    def _run_pass(self, name: str, settings: PipelineSettings, *, is_last: bool) -> None:
+        """Run one pass, which has a plan, a journal and a run of the one runner for itself, unless it has nothing to
+        do. Files whose settings have changed become visible with the last one."""
         sink = LibrarySink(
-            self._data, run_id=run_id, read_entry=self._entries.list_results, publishes=True, is_last=is_last
+            self._data,
+            run_id=self._outcome.run_id,
+            read_entry=self._entries.list_results,
+            publishes=True,
+            is_last=is_last,
+            describe_run=lambda: encode_outcome(self._outcome),
         )
         with (
             closing(sink),
             closing(LibraryReader(self._data)) as library,
             closing(self._compare(name, settings, library, sink)) as plan,
         ):
-            return self._visit(name, settings, plan, library, sink)
+            if self._has_work(name, plan, library):
+                self._add(self._open_passes().run(name, settings, plan, library, sink, is_last=is_last))
+            else:
+                shutil.rmtree(DataLayout(self._data, name).staging, ignore_errors=True)
+
+    def _open_passes(self) -> "PassRunner":
+        if self._passes is None:
+            from .passes import PassRunner
+
+            self._passes = PassRunner(self._options, self._request.origin, self._outcome, self._entries, self._kept)
+        return self._passes
+
+    def _has_work(self, name: str, plan: FilePlan, library: LibraryReader) -> bool:
+        """Whether a pass has something to do: with files, with a source that goes, or with what an interrupted run has
+        left, or with a library that was damaged or exchanged since. A file with metrics is written by every run."""
+        if plan.has_work or self._request.forgets or self._options.metrics_file or library.has_leftovers():
+            return True
+        marks = {each: self._read_final_marks(each) for each in (RUN, MODELS)}
+        numbers = {found[LIBRARY][2] for found in marks.values() if found is not None and LIBRARY in found}
+        return marks[name] is None or library.read_run_number() not in numbers
+
+    def _read_final_marks(self, name: str) -> Mapping[str, Mark] | None:
+        return read_final_marks(SystemFilesystem(), DataLayout(self._data, name).journal)
 
     def _compare(self, name: str, settings: PipelineSettings, library: LibraryReader, sink: LibrarySink) -> FilePlan:
         """Find what is to be done, and note the sources and the files that were only touched."""
-        known = [KnownSource(source.name, source.path) for source in library.list_sources()]
-        parts = resolve_sources(self._request.sources, known, self._request.name)
+        if name != MODELS:
+            self._parts = self._find_parts(library)
+        parts = self._parts
         plan = FilePlan(
             settings,
             parts,
@@ -123,14 +170,20 @@ class _PipelineRun:
             data=self._data,
             add_listed=(listed := ListedRows(sink)).add,
             retries=self._request.retries,
-            force=self._options.force,
+            force=self._options.force or not self._options.resume,
         )
-        if name == MODELS:
-            plan.consider_known()
+        if self._request.forgets:
+            plan.remove_known()
+            sink.remove_source(self._request.forgets)
+            return plan
+        if name == MODELS or not (self._request.sources or self._is_retry):
+            plan.consider_known(is_counted=name == MODELS)
             return plan
         plan.compare()
         listed.write()
-        for part in parts:
+        for part in () if self._is_retry else parts:
+            if self._request.hints is not None and part.below:
+                continue
             if part.moved_from:
                 self._outcome.notes.append(
                     f"the source {part.name} has moved from {part.moved_from} to {part.location}"
@@ -143,52 +196,38 @@ class _PipelineRun:
             )
         return plan
 
-    def _visit(
-        self, name: str, settings: PipelineSettings, plan: FilePlan, library: LibraryReader, sink: LibrarySink
-    ) -> StageOutcome:
-        """Visit every file with something to do."""
-        manifests = [self._open_manifest(step) for step in self._list_steps()]
-        items = PlannedItems(plan, library, sink)
-        staging = DataLayout(self._data, name).staging
-        has_device = name == MODELS and needs_device(settings)
-        return run_stage(
-            StagePlan(
-                name,
-                items,
-                expected_items=plan.count,
-                is_remainder=True,
-                policy="gpu" if has_device else None,
-                owns_device=False,
-            ),
-            partial(visit, settings),
-            msgspec.structs.replace(self._options, policy="gpu") if has_device else self._options,
-            SharedProviders(settings, staging).make_hooks() if name == MODELS else _make_hooks(settings, staging, plan),
-            origin=self._request.origin,
-            sinks=[*manifests[1:], sink],
-            manifest=lambda row, head: manifests[0],
-        )
+    @property
+    def _is_retry(self) -> bool:
+        return self._request.retries and not self._request.sources
 
-    def _list_steps(self) -> list[str]:
-        return [DOCTAGS, CHUNK, INDEX, *(f"{EMBED}:{family}" for family in self._settings.families)]
+    def _find_parts(self, library: LibraryReader) -> list[SourcePart]:
+        """What the run looks at."""
+        if self._is_retry:
+            return find_failed_parts(library)
+        request = self._request
+        known = [KnownSource(source.name, source.path) for source in library.list_sources()]
+        if request.forgets:
+            return [SourcePart(*find_source(request.forgets, known))]
+        if not request.sources:
+            return [SourcePart(*source) for source in known]
+        parts = resolve_sources(request.sources, known, request.name)
+        is_new = {part.name for part in parts} - {each.name for each in known}
+        if request.hints is None or is_new or any(part.moved_from for part in parts):
+            return parts
+        return narrow_parts(parts, request.hints, RULE_FILES)
 
-    def _open_manifest(self, step: str) -> ManifestSink:
-        """The manifest of a step."""
-        name = step.replace(":", "-")
-        head = make_config_row(name, self._outcome.run_id, self._options, self._request.origin)
-        path = f"{self._data}/manifests/{name}.jsonl"
-        row = partial(self._entries.make_row, step)
-        return ManifestSink(
-            SystemFilesystem(), path, row, head=[head], name=f"manifest {name}", appends=True, is_sparse=True
-        )
-
-    def _describe(self, finished: StageOutcome) -> None:
-        """Complete the outcome."""
+    def _add(self, finished: StageOutcome) -> None:
+        """Add how a pass has ended to the outcome."""
         outcome = self._outcome
-        outcome.run_id = finished.run_id
         outcome.stop_kind, outcome.stop_signal = finished.stop_kind, finished.stop_signal
         outcome.cancel_reason = finished.cancel_reason
-        outcome.adopted = finished.adopted
-        outcome.warnings = finished.warnings
+        outcome.adopted += finished.adopted
+        outcome.warnings += finished.warnings
+        outcome.errors += finished.errors
+
+    def _describe(self) -> None:
+        """Complete the outcome with what can be searched now."""
+        outcome = self._outcome
         with closing(LibraryReader(self._data)) as library:
             counts = library.read_totals().counts
             outcome.generation = library.read_generation().number
@@ -215,27 +254,3 @@ class ListedRows:
         if self._rows:
             self._sink.write_files(self._rows)
             self._rows = []
-
-
-class PlannedItems:
-    """The items of the plan, which are made while they are read."""
-
-    def __init__(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> None:
-        self._plan = plan
-        self._library = library
-        self._sink = sink
-
-    def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        try:
-            yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
-        finally:
-            self._library.close()  # as long as somebody reads, the library keeps its log
-
-
-def _make_hooks(settings: PipelineSettings, staging: str, plan: FilePlan) -> StageHooks:
-    """Return the hooks that give workers their resources, and fetch what is remote ahead of the visits."""
-    resources = ResourceHooks(settings, staging)
-    hooks = StageHooks(worker_setup=resources.open, before_stage=resources.open, after_stage=resources.close)
-    if plan.has_remote:
-        return msgspec.structs.replace(hooks, group_size=count_remote, before_group=fetch_remote)
-    return hooks

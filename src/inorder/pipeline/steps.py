@@ -8,7 +8,8 @@ A step is due if it has no result, if its settings are others than those of its 
 Source code has one step: the rows of the index are made of the file itself.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -19,16 +20,15 @@ from inorder.documents.chunk.settings import ChunkSettings
 from inorder.documents.convert import settings as convert
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.embed import step as embed
+from inorder.documents.embed.providers.registry import policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.errors import require
 from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
 
-from .classify import ARCHIVE, CODE, DOCUMENT, FileKind
+from .names import CHUNK, DOCTAGS, EMBED, INDEX
+from .sources.classify import ARCHIVE, CODE, DOCUMENT, FileKind
 
-DOCTAGS, CHUNK, INDEX = "doctags", "chunk", "index"
-EMBED = "embed"
-FAMILIES = ("dense", "sparse")
 NONE = "none"
 TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.0, f"{EMBED}:sparse": 3600.0}
 """A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
@@ -65,6 +65,30 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
         return {family: spec for family, spec in specs.items() if spec != NONE}
 
 
+def list_shared(settings: PipelineSettings) -> dict[str, str]:
+    """Return the families whose provider is opened once for all workers, and the provider of each."""
+    return {family: spec for family, spec in settings.families.items() if policy(spec) != "cpu"}
+
+
+def needs_device(settings: PipelineSettings) -> bool:
+    """Whether one of the providers uses a GPU."""
+    return any(policy(spec) == "gpu" for spec in settings.families.values())
+
+
+def split_passes(settings: PipelineSettings) -> tuple[PipelineSettings, PipelineSettings | None]:
+    """Return the settings of the first pass, and of that of the models; None: no provider needs one."""
+    shared = list_shared(settings)
+    if not shared or EMBED not in settings.commands:
+        return settings, None
+    steps = {family: f"{EMBED}:{family}" for family in settings.families}
+    first = tuple(step for family, step in steps.items() if family in shared)
+    second = tuple(step for family, step in steps.items() if family not in shared)
+    return (
+        msgspec.structs.replace(settings, skipped=first),
+        msgspec.structs.replace(settings, commands=(EMBED,), skipped=second),
+    )
+
+
 class Step(NamedTuple):
     """A step that a file of some kind goes through."""
 
@@ -73,6 +97,23 @@ class Step(NamedTuple):
     """The step whose result it reads; empty: it reads the file."""
     settings: str
     """The hash of its settings."""
+    failed_settings: str
+    """The hash of what a failure depends on besides the content of the file: the settings, and the passwords that were
+    tried."""
+
+
+class DueStep(msgspec.Struct, array_like=True, frozen=True):
+    """A step that a visit may have to run."""
+
+    name: str
+    reads: str
+    """The step whose result it reads; empty: it reads the file."""
+    settings: str
+    made_of: bytes = b""
+    """The hash of the input of its present result, if that has the same settings: then the step runs only if its input
+    is another one. Empty: it runs."""
+    output: bytes = b""
+    """The hash of its present result, if `made_of` is set."""
 
 
 class StepTable:
@@ -85,7 +126,12 @@ class StepTable:
 
     def _list_steps(self, kind: FileKind) -> Sequence[Step]:
         return tuple(
-            Step(name, reads, hash_settings(name, version, parts))
+            Step(
+                name,
+                reads,
+                hash_settings(name, version, parts),
+                hash_settings(name, version, {**parts, **(self._passwords if name == DOCTAGS else {})}),
+            )
             for name, reads, version, parts in self._describe(kind)
         )
 
@@ -95,6 +141,15 @@ class StepTable:
             name: (hash_settings(name, version, parts), {**parts, "version": str(version)})
             for name, _, version, parts in self._describe(kind)
         }
+
+    def describe_failed_settings(self, kind: FileKind) -> Mapping[str, tuple[str, Mapping[str, str]]]:
+        """The same for the failure of each step, where it depends on more."""
+        found = {}
+        for name, _, version, parts in self._describe(kind):
+            if name == DOCTAGS and self._passwords:
+                more = {**parts, **self._passwords}
+                found[name] = hash_settings(name, version, more), {**more, "version": str(version)}
+        return found
 
     def _describe(self, kind: FileKind) -> list[tuple[str, str, int | str, Mapping[str, str]]]:
         settings = self._settings
@@ -119,8 +174,31 @@ class StepTable:
         return {**parts, **_describe_listing()} if kind in _MAIL_KINDS else parts
 
     @cached_property
+    def _passwords(self) -> Mapping[str, str]:
+        """Which passwords there are: the size and the time of their file, because a hash would help to guess them."""
+        path = self._settings.password_file
+        if path == NONE:
+            return {}
+        try:
+            found = os.stat(path)
+        except OSError:
+            return {}
+        return {"passwords": f"{found.st_size} {found.st_mtime_ns}"}
+
+    @cached_property
     def _chunk_parts(self) -> Mapping[str, str]:
         return chunk.settings_of(self._settings.chunk)
+
+    @cached_property
+    def _made(self) -> Collection[str]:
+        """The steps of a document."""
+        return frozenset((DOCTAGS, CHUNK, INDEX, *(f"{EMBED}:{family}" for family in self._settings.families)))
+
+    def list_dropped(self, kind: FileKind, names: Collection[str]) -> list[str]:
+        """Return those of these steps whose results go: vectors of a family that has no provider any more."""
+        if kind.role != DOCUMENT or EMBED not in self._settings.commands:
+            return []
+        return [name for name in names if name not in self._made and name.startswith(f"{EMBED}:")]
 
     def is_skipped(self, step: str) -> bool:
         """Whether a step is left to another pass."""

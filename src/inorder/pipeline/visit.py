@@ -13,37 +13,40 @@ import os
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from inorder.documents.convert.kinds import find_kind, find_reason_not_read
 from inorder.documents.inputs import read_content_of
-from inorder.documents.readers.sniff import HEAD_BYTES
 from inorder.errors import ReadError
+from inorder.files.surrogates import escape_fields, restore_fields
 from inorder.library.rows import (
+    HASH_BYTES,
     FileIdentity,
     FileResult,
     SearchRows,
     StepResult,
     decode_result,
     encode_result,
-    hash_content,
+    escape_path,
     make_step_result,
     pack_rows,
     read_step_content,
     read_step_texts,
+    restore_path,
 )
 from inorder.library.values import pack_chunk_rows, pack_vectors, unpack_chunk_rows
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
-from inorder.stage.file_stat import FileStat
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.inputs import AddressedInput
 
-from .classify import CODE, DOCUMENT, FileKind
-from .signatures import pack_signature
-from .steps import CHUNK, DOCTAGS, EMBED, INDEX, PipelineSettings, StepTable
+from .names import CHUNK, DOCTAGS, EMBED, INDEX
+from .sources.addressed import ResultInput, list_results, name_result
+from .sources.classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file
+from .sources.walk import pack_signature
+from .steps import DueStep, PipelineSettings, StepTable
 
 if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
@@ -58,20 +61,6 @@ FILE, RESOURCES = "file", "resources"
 """The name of the input of an item, and of the resources of a worker."""
 SURVEY, PAGES = "survey", "pages"
 """The steps of a long PDF that is read in parts: see `parts`."""
-
-
-class DueStep(msgspec.Struct, array_like=True, frozen=True):
-    """A step that a visit may have to run."""
-
-    name: str
-    reads: str
-    """The step whose result it reads; empty: it reads the file."""
-    settings: str
-    made_of: bytes = b""
-    """The hash of the input of its present result, if that has the same settings: then the step runs only if its input
-    is another one. Empty: it runs."""
-    output: bytes = b""
-    """The hash of its present result, if `made_of` is set."""
 
 
 class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
@@ -98,6 +87,8 @@ class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
     """The hash of the content that they were made of."""
     scratch: list[str] = []
     """The ids of the rows that go with the merge."""
+    not_code: str = ""
+    """Why the file is not read as source code; empty: the rules admit it."""
 
     @property
     def is_part(self) -> bool:
@@ -105,13 +96,40 @@ class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
         return self.steps[0].name in (SURVEY, PAGES)
 
 
+_ENCODER = msgspec.msgpack.Encoder()
 _ORDERS = msgspec.msgpack.Decoder(VisitOrder)
-encode_order = msgspec.msgpack.Encoder().encode
+
+
+def encode_order(order: VisitOrder) -> bytes:
+    """Encode what is to be done with a file."""
+    try:
+        return _ENCODER.encode(order)
+    except UnicodeEncodeError:
+        facts, also = escape_fields(order.facts), [escape_path(each) for each in order.also]
+        return _ENCODER.encode(msgspec.structs.replace(order, facts=facts, also=also))
 
 
 def decode_order(item: WorkItem) -> VisitOrder:
     """Return what the plan says of an item."""
-    return _ORDERS.decode(item.meta["order"])
+    order = _ORDERS.decode(item.meta["order"])
+    for each in order.also:
+        restore_path(each)
+    facts = restore_fields(order.facts, order.facts.path)
+    return order if facts is order.facts else msgspec.structs.replace(order, facts=facts)
+
+
+def list_needed(order: VisitOrder, data: str) -> dict[str, ResultInput]:
+    """Return the results of the library that a visit may need: those that its steps read, and that it does not make."""
+    kept = {**order.outputs, **{step.name: step.output for step in order.steps if step.made_of}}
+    item_id = order.facts.item_id
+    return list_results(data, {(item_id, step.reads): kept[step.reads] for step in order.steps if step.reads in kept})
+
+
+def read_result(item: WorkItem, item_id: str, step: str, resources: "VisitResources") -> tuple[bytes, Sequence[str]]:
+    """Return the content and the texts of a result that an item reads. Raises StageError if it is not the one that the
+    plan has seen."""
+    source = item.inputs[name_result(item_id, step)]
+    return resources.read_result(cast("ResultInput", source))
 
 
 def find_survey_id(item_id: str) -> str:
@@ -119,12 +137,11 @@ def find_survey_id(item_id: str) -> str:
     return f"{item_id}/%{SURVEY}"
 
 
-def visit(settings: PipelineSettings, item: WorkItem, context: StageContext) -> dict[str, Any]:
+def visit(settings: PipelineSettings, item: WorkItem, context: StageContext) -> None:
     """Take one file through its steps. The worker of the pipeline."""
     running = _Visit(settings, item, context)
     running.run()
     context.deliver(encode_result(running.result))
-    return {}
 
 
 class _Visit:
@@ -164,8 +181,9 @@ class _Visit:
         if self._order.problem:
             self._context.begin_step(self._order.steps[0].name)
             raise StageError(self._order.problem, category=self._order.category)
+        begun = ""
         if any(not step.reads for step in self._steps):
-            self._context.begin_step(self._steps[0].name, self._settings.timeouts_s.get(self._steps[0].name))
+            begun = self._begin(self._steps[0])
             if not self._settle_kind():
                 return
             self._describe_file()
@@ -178,7 +196,8 @@ class _Visit:
                 continue
             if self._unsaved_s > HANDED_OVER_S:
                 self._hand_over()
-            self._context.begin_step(step.name, self._settings.timeouts_s.get(step.name))
+            if step.name != begun:
+                self._begin(step)
             began_s = time.perf_counter()
             try:
                 made = self._run_step(step, input_hash)
@@ -192,21 +211,32 @@ class _Visit:
             self.result.steps.append(made)
             self._outputs[step.name] = made.output
 
+    def _begin(self, step: DueStep) -> str:
+        """Say that a step begins. Returns its name."""
+        self._context.begin_step(step.name, self._settings.timeouts_s.get(step.name))
+        return step.name
+
     def _settle_kind(self) -> bool:
-        """Look at the first bytes of an object, of which the plan has seen only the name. Returns whether it is a
-        document."""
+        """Look at the first bytes of an object, of which the plan has seen only the name. Returns whether it is
+        read."""
         source = self._item.inputs[FILE]
         if not isinstance(source, RemoteInput) or self._order.is_part:
             return True
-        facts, settings = self._order.facts, self._settings.convert
-        kind = find_kind(source.path, source.fetch_head(self._resources.fetcher, HEAD_BYTES), settings)
-        reason = find_reason_not_read(kind, settings)
-        self._kind = FileKind("" if reason else DOCUMENT, kind)
-        self.result.file = msgspec.structs.replace(facts, kind=str(self._kind), reason=reason)
-        if not reason:
-            found = {step.name: step.settings for step in StepTable(self._settings).list_steps(self._kind)}
-            self._steps = [msgspec.structs.replace(step, settings=found[step.name]) for step in self._steps]
-        return not reason
+        head = source.fetch_head(self._resources.fetcher, HEAD_BYTES)
+        is_document, not_code = self._kind.role == DOCUMENT, self._order.not_code
+        self._kind = classify_file(
+            source.path, head, source.size, self._settings.convert, is_document=is_document, not_code=not_code
+        )
+        facts = self._order.facts
+        self.result.file = msgspec.structs.replace(facts, kind=str(self._kind), reason=self._kind.reason)
+        if self._kind.role:
+            found = {step.name: step for step in StepTable(self._settings).list_steps(self._kind)}
+            self._steps = [
+                msgspec.structs.replace(step, settings=found[step.name].settings, reads=found[step.name].reads)
+                for step in self._steps
+                if step.name in found
+            ]
+        return bool(self._kind.role)
 
     def _hand_over(self) -> None:
         """Hand over what the file is, and what was made of it so far."""
@@ -229,17 +259,15 @@ class _Visit:
             digest = hashlib.sha256(self._content).digest()
             self.result.file = msgspec.structs.replace(facts, sha256=digest, size=len(self._content))
             return
-        stat = FileStat.read(os.fspath(source))
         content = self._content
         digest = hashlib.sha256(content).digest()
-        self.result.file = msgspec.structs.replace(
-            facts, sha256=digest, size=len(content), signature=pack_signature(stat)
-        )
+        signature = pack_signature(self._context.stats[FILE])
+        self.result.file = msgspec.structs.replace(facts, sha256=digest, size=len(content), signature=signature)
 
     def _find_input_hash(self, step: DueStep) -> bytes:
         """The hash of what a step reads."""
         if not step.reads:
-            return self.result.file.sha256[: len(hash_content(b""))]
+            return self.result.file.sha256[:HASH_BYTES]
         return self._outputs[step.reads]
 
     def _get_document(self) -> "StoredDocument":
@@ -259,7 +287,11 @@ class _Visit:
         for made in self.result.steps:
             if made.step == step:
                 return read_step_content(made), read_step_texts(made)
-        return self._resources.read_result(self._item.item_id, step, self._outputs[step])
+        return self._read_stored(self._item.item_id, step)
+
+    def _read_stored(self, item_id: str, step: str) -> tuple[bytes, Sequence[str]]:
+        """The content and the texts of a result that is committed."""
+        return read_result(self._item, item_id, step, self._resources)
 
     # ---- Steps
 
@@ -277,7 +309,6 @@ class _Visit:
     def _convert(self, step: DueStep, input_hash: bytes) -> StepResult:
         from inorder.documents.convert.step import convert
 
-        context = self._context
         if self._order.parts:
             made = self._merge_parts(input_hash)
         else:
@@ -291,7 +322,8 @@ class _Visit:
             )
         self._document = made.document
         self._warn(made.warnings)
-        context.measure(pages=made.extras["pages"])
+        if not self._order.parts:  # which have counted their pages
+            self._context.measure(pages=made.extras["pages"])
         return make_step_result(step.name, step.settings, input_hash, made.content, extras=made.extras)
 
     def _report_page(self, number: int, last: int) -> None:
@@ -303,8 +335,7 @@ class _Visit:
 
         if input_hash != self._order.parts_made_of:
             raise StageError("the file changed while it was read", category="io")
-        read = self._resources.read_result
-        found = [decode_part(read(part, PAGES, output)[0]) for part, output in self._order.parts.items()]
+        found = [decode_part(self._read_stored(part, PAGES)[0]) for part in self._order.parts]
         return merge(self._content, self._item.item_id, found, self._settings.convert)
 
     def _read_part(self, step: DueStep, input_hash: bytes) -> StepResult:
@@ -316,7 +347,7 @@ class _Visit:
             content = encode_part(survey(self._content, settings, resources))
         else:
             parent = self._order.facts.parent
-            surveyed = self._resources.read_result(find_survey_id(parent), SURVEY, self._outputs[SURVEY])[0]
+            surveyed = self._read_stored(find_survey_id(parent), SURVEY)[0]
             pages = PageRange.parse(self._order.pages)
             document = decode_survey(surveyed)
             part = convert_part(self._content, parent, document, pages, settings, resources, self._report_page)
@@ -351,7 +382,8 @@ class _Visit:
         from inorder.index.step import make_code_rows
 
         item_id, path = self._item.item_id, self._order.facts.path
-        with self._resources.mark_parsing(item_id) as uses_grammar:
+        staging = DataLayout(os.fspath(self._context.data), self._context.stage).staging
+        with self._resources.mark_parsing(item_id, staging) as uses_grammar:
             rows, calls = make_code_rows(item_id, path, self._content, uses_grammar=uses_grammar)
         self._warn([rows.note] if rows.note else [])
         self._context.measure(lines=rows.lines, chunks=len(rows.chunks))
@@ -365,15 +397,18 @@ class _Visit:
         return pack_rows(rows, calls), counts
 
     def _embed(self, step: DueStep, input_hash: bytes, family: str) -> StepResult:
-        from inorder.documents.embed.step import embed
+        from inorder.documents.embed.step import describe_call, embed
 
         provider, spec = self._resources.open_provider(family)
         chunks = self._get_chunks()
-        self._context.progress(0, len(chunks), "vector")
-        vectors = self._resources.embedded.pop((self._item.item_id, family), None)
+        vectors, provider_ms = self._resources.embedded.pop((self._item.item_id, family), (None, 0.0))
         if vectors is None:
+            began_s = time.perf_counter()
             vectors = embed(family, [each.text for each in chunks], provider)
-        return pack_vectors(family, step.settings, input_hash, vectors, provider, spec)
+            provider_ms = (time.perf_counter() - began_s) * 1000
+        made = pack_vectors(family, step.settings, input_hash, vectors, provider, spec)
+        self._context.measure(**describe_call(spec, provider, len(chunks), made.extras["norms"], provider_ms))
+        return made
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:

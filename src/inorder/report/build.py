@@ -4,6 +4,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from inorder.errors import InorderError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.liveness import is_held, read_holder
 from inorder.journal.replay import Replay
+from inorder.library.connection import library_path
+from inorder.library.reader import LibraryReader
+from inorder.pipeline.names import RUN
+from inorder.pipeline.outcome import decode_outcome, describe_counts, describe_not_read, describe_pages
 from inorder.runtime.limits import Budgets
 from inorder.runtime.recovery import read_journal
 from inorder.stage.data_layout import DataLayout
@@ -21,11 +26,22 @@ from inorder.stage.monitor.stall import HeadReport, describe_running
 from inorder.version import __version__
 from inorder.watch.status import WatchPlace
 
-from .comparison import Comparison, RunComparer
+from .comparison import Comparison, compare_rows
 from .dataset import build_dataset
 from .items import ItemDigest, fill_buckets, find_changes, read_run_rows
 from .limits import list_deltas, list_limits
-from .model import DurationStats, EventCounts, ItemCounts, LongItem, PipelineReport, RunPart, RunReport, SlowItem
+from .model import (
+    DurationStats,
+    EventCounts,
+    FileReport,
+    ItemCounts,
+    LongItem,
+    PipelineReport,
+    RunPart,
+    RunReport,
+    SlowItem,
+    StepTime,
+)
 from .runs import StageRun, select_runs
 from .telemetry import TelemetryDigest
 from .verdict import format_duration, format_time, make_verdict
@@ -37,6 +53,8 @@ _DURATIONS = {
     "item_wait_ms": ("Wait", "from the result to the start of its commit"),
     "commit_ms": ("Commit", "per commit: journal, outputs, manifest"),
 }
+
+_OUTCOMES = ("succeeded", "skipped", "failed")
 
 
 def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, dataset: bool = True) -> PipelineReport:
@@ -72,10 +90,13 @@ def _compare(data: str, runs: Sequence[StageRun], reports: Sequence[RunReport]) 
     """Compare two runs of one stage, the first with the second; None: there are not two."""
     if len(runs) != 2 or runs[0].stage != runs[1].stage:
         return None
-    manifest = DataLayout(data, runs[0].stage).manifest
-    comparer = RunComparer()
-    comparer.read(read_run_rows(manifest, runs[0]), read_run_rows(manifest, runs[1]))
-    return comparer.build(runs[0].stage, runs[0].run_id, runs[1].run_id, list_deltas(*reports))
+    return Comparison(
+        stage=runs[0].stage,
+        before=runs[0].run_id,
+        after=runs[1].run_id,
+        deltas=list_deltas(*reports),
+        **compare_rows(read_run_rows(runs[0]), read_run_rows(runs[1])),
+    )
 
 
 class _RunFiles:
@@ -83,20 +104,20 @@ class _RunFiles:
 
     def __init__(self, data: str, run: StageRun) -> None:
         layout = DataLayout(data, run.stage)
-        self.manifest = layout.manifest
         live = read_live_state(layout.live) if run.is_latest else None
         self.live = live if live is not None and live.get("run_id") in run.run_ids else None
         self.journal = _read_journal_of(layout.journal, run) if run.is_latest else None
         self.is_running = run.is_latest and _is_running(layout.lock, run, self.live)
-        self.last_sign_ms = self._find_last_sign(layout) if run.is_latest else None
+        self.last_sign_ms = self._find_last_sign(layout, run) if run.is_latest else None
 
-    def _find_last_sign(self, layout: DataLayout) -> int | None:
+    def _find_last_sign(self, layout: DataLayout, run: StageRun) -> int | None:
         """The latest moment at which the run is known to have been alive."""
         if self.is_running:
             return int(time.time() * 1000)
         signs = [int(self.live["time"])] if self.live is not None else []
         if self.journal is not None:
-            paths = (path for path in (layout.journal, layout.manifest) if os.path.exists(path))
+            written = (layout.journal, *(rows.path for rows in run.rows))
+            paths = (path for path in written if os.path.exists(path))
             signs += [int(os.stat(path).st_mtime * 1000) for path in paths]
         return max(signs, default=None)
 
@@ -130,12 +151,12 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         digest.add_part(part, files.last_sign_ms if is_last and not _has_ended(part.path) else None)
     longest = {item.seq: item for item in digest.list_longest()}
     items = ItemDigest(longest)
-    items.read(files.manifest, run)
+    items.read(run)
     state, state_text = _find_state(run, files, digest)
     if state == "killed":
         digest.add_mark("killed", state_text)
     parts = digest.parts or [RunPart(run_id=run.run_id, started_ms=run.started_ms, last_ms=run.started_ms)]
-    counts = _count_items(files, digest, items, state)
+    counts = _count_items(run, files, digest, items, state)
     active_ms = max(1, digest.active_ms)
     if state == "finished":  # a run in which nothing has changed is committed as a whole, and has no samples of it
         digest.series.add(active_ms, committed=counts.done, computed=counts.done)
@@ -157,6 +178,8 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         **_describe_config(run),
         workers=digest.snapshot.get("workers"),
         counts=counts,
+        files=_describe_files(data, run),
+        is_pass=run.is_pass,
         events=_count_events(digest),
         items_per_s=rate,
         bytes_per_s=float(digest.snapshot.get("bytes_per_s") or 0.0),
@@ -184,7 +207,7 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         warnings=items.warnings.build(),
         notes=list((digest.outcome or {}).get("warnings", [])),
         groups=[{"name": name, **values} for name, values in (digest.snapshot.get("groups") or {}).items()],
-        changes=find_changes(files.manifest, run, items),
+        changes=find_changes(run, items),
         damaged_lines=items.damaged + digest.damaged_lines,
         has_telemetry=bool(run.parts),
     )
@@ -220,20 +243,48 @@ def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tup
     return "unknown", "has no telemetry"
 
 
-def _count_items(files: _RunFiles, digest: TelemetryDigest, items: ItemDigest, state: str) -> ItemCounts:
-    """The rows of the manifest count; before its first row, the telemetry."""
+def _describe_files(data: str, run: StageRun) -> FileReport | None:
+    """What a run of the pipeline did, as the library has it; None: it has not, or cannot be read."""
+    if run.stage != RUN or not os.path.exists(library_path(data)):
+        return None
+    try:
+        with closing(LibraryReader(data)) as library:
+            found = library.find_run(run.run_id)
+    except InorderError:
+        return None
+    outcome = None if found is None else decode_outcome(found.outcome)
+    if outcome is None:
+        return None
+    pages = describe_pages(outcome.pages_without_text, outcome.files_without_text)
+    return FileReport(
+        counts=outcome.counts,
+        files=outcome.counts.files,
+        line=describe_counts(outcome.counts),
+        not_read=[*describe_not_read(outcome.not_read), *pages],
+        steps=[
+            StepTime(step=step, files=totals.files, failed=totals.failed, duration_s=totals.duration_s)
+            for step, totals in outcome.steps.items()
+        ],
+    )
+
+
+def _count_items(run: StageRun, files: _RunFiles, digest: TelemetryDigest, items: ItemDigest, state: str) -> ItemCounts:
+    """The outcomes of items. The rows of the manifest count; those of a pass are of steps, so its telemetry does."""
     outcome = digest.outcome or digest.failure or {}
     known = (outcome.get("scheduled"), digest.snapshot.get("items_total"), (files.live or {}).get("items_total"))
     total = next((value for value in (*known, digest.announced_total) if value is not None), None)
-    done = items.succeeded + items.skipped + items.failed
+    counts = {name: getattr(items, name) for name in _OUTCOMES}
+    if run.is_pass and run.parts:
+        ended, latest = digest.outcome, digest.snapshot
+        found = {name: latest.get(f"items_{name}") if ended is None else ended.get(name) for name in _OUTCOMES}
+        counts = {name: int(value or 0) for name, value in found.items()}
+    done = sum(counts.values())
     if state == "finished" and total is None:
         total = done
     return ItemCounts(
         total=None if total is None else max(total, done),
-        succeeded=items.succeeded,
-        skipped=items.skipped,
-        failed=items.failed,
         adopted=(digest.outcome or {}).get("adopted", digest.snapshot.get("items_adopted") or 0),
+        **counts,
     )
 
 

@@ -1,7 +1,9 @@
 """Two runs of one stage beside each other: rates, items that got slower, new failures and fixed ones."""
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -26,6 +28,8 @@ class FailedItem(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     retryable: bool
     traceback: str = ""
+    step: str = ""
+    """The step that failed; empty: the item has none."""
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,76 +68,49 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     fixed_total: int = 0
 
 
-class RunComparer:
-    """Reads the rows of two runs, row by row."""
-
-    def __init__(self, items_max: int = _ITEMS_MAX) -> None:
-        self._items_max = items_max
-        self._is_cut = False
-        self._before: dict[str, tuple[str, float]] = {}
-        """By item: status and duration."""
-        self._slower: list[tuple[float, str, SlowerItem]] = []
-        self._slower_total = 0
-        self._compared = 0
-        self._new_failures: list[FailedItem] = []
-        self._new_failures_total = 0
-        self._fixed: list[str] = []
-        self._fixed_total = 0
-
-    def read(self, before: Iterator[ManifestRow | None], after: Iterator[ManifestRow | None]) -> None:
-        """Read the rows of the first run, then those of the second."""
-        for row in before:
-            if row is not None:
-                if len(self._before) < self._items_max:
-                    self._before[row.doc_id] = (row.status, row.duration_s)
-                else:
-                    self._is_cut = True
-        for row in after:
-            if row is not None:
-                self._compare(row, self._before.get(row.doc_id))
-
-    def _compare(self, row: ManifestRow, before: tuple[str, float] | None) -> None:
-        had_failed = before is not None and before[0] == "failure"
-        if row.status == "failure" and not had_failed and (before is not None or not self._is_cut):
-            self._new_failures_total += 1
-            if len(self._new_failures) < _ROWS_MAX:
-                self._new_failures.append(describe_failed(row, ""))
-        elif row.status == "success" and had_failed:
-            self._fixed_total += 1
-            if len(self._fixed) < _ROWS_MAX:
-                self._fixed.append(row.doc_id)
-        if row.status == "success" and before is not None and before[0] == "success":
-            self._compared += 1
-            self._compare_times(row.doc_id, before[1], row.duration_s)
-
-    def _compare_times(self, item_id: str, before_s: float, after_s: float) -> None:
-        difference_s = after_s - before_s
-        if difference_s < _SLOWER_S or after_s < before_s * _SLOWER_FACTOR:
-            return
-        self._slower_total += 1
-        item = SlowerItem(item_id=item_id, before_s=before_s, after_s=after_s)
-        if len(self._slower) < _ROWS_MAX:
-            heapq.heappush(self._slower, (difference_s, item_id, item))
+def compare_rows(
+    before: Iterator[ManifestRow | None], after: Iterator[ManifestRow | None], items_max: int = _ITEMS_MAX
+) -> dict[str, Any]:
+    """Compare the rows of two runs. Returns the fields of a `Comparison` that they give."""
+    known: dict[str, tuple[str, float]] = {}
+    """By item: status and duration."""
+    is_cut = False
+    for row in filter(None, before):
+        if len(known) < items_max:
+            known[row.doc_id] = (row.status, row.duration_s)
         else:
-            heapq.heappushpop(self._slower, (difference_s, item_id, item))
-
-    def build(self, stage: str, before: str, after: str, deltas: list[Delta]) -> Comparison:
-        """Return the comparison."""
-        slower = sorted(self._slower, key=lambda found: (-found[0], found[1]))
-        return Comparison(
-            stage=stage,
-            before=before,
-            after=after,
-            deltas=deltas,
-            slower=[item for _, _, item in slower],
-            slower_total=self._slower_total,
-            compared=self._compared,
-            items_max=self._items_max if self._is_cut else None,
-            new_failures=self._new_failures,
-            new_failures_total=self._new_failures_total,
-            fixed=self._fixed,
-            fixed_total=self._fixed_total,
-        )
+            is_cut = True
+    slower: list[tuple[float, str, SlowerItem]] = []
+    new_failures: list[FailedItem] = []
+    fixed: list[str] = []
+    totals = Counter({"slower_total": 0, "compared": 0, "new_failures_total": 0, "fixed_total": 0})
+    for row in filter(None, after):
+        status, before_s = known.get(row.doc_id, ("", 0.0))
+        if row.status == "failure" and status != "failure" and (status or not is_cut):
+            totals["new_failures_total"] += 1
+            if len(new_failures) < _ROWS_MAX:
+                new_failures.append(describe_failed(row, ""))
+        elif row.status == "success" and status == "failure":
+            totals["fixed_total"] += 1
+            if len(fixed) < _ROWS_MAX:
+                fixed.append(row.doc_id)
+        elif row.status == status == "success":
+            totals["compared"] += 1
+            difference_s = row.duration_s - before_s
+            if difference_s >= _SLOWER_S and row.duration_s >= before_s * _SLOWER_FACTOR:
+                totals["slower_total"] += 1
+                item = SlowerItem(item_id=row.doc_id, before_s=before_s, after_s=row.duration_s)
+                heapq.heappush(slower, (difference_s, row.doc_id, item))
+                if len(slower) > _ROWS_MAX:
+                    heapq.heappop(slower)
+    slowest = sorted(slower, key=lambda found: (-found[0], found[1]))
+    return {
+        "slower": [item for _, _, item in slowest],
+        "new_failures": new_failures,
+        "fixed": fixed,
+        "items_max": items_max if is_cut else None,
+        **totals,
+    }
 
 
 def describe_failed(row: ManifestRow, traceback: str) -> FailedItem:
@@ -147,4 +124,5 @@ def describe_failed(row: ManifestRow, traceback: str) -> FailedItem:
         attempts=row.attempts,
         retryable=error is not None and error.retryable,
         traceback=traceback,
+        step=error.step if error is not None else "",
     )

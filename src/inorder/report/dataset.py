@@ -1,18 +1,32 @@
-"""What DATA holds: the contents of each stage, its history and the sizes on disk."""
+"""What DATA holds: the files of the library, the items of each stage, their history and the sizes on disk."""
 
 import os
-from collections import Counter
+from collections import Counter, deque
+from contextlib import closing, suppress
 
+from inorder.errors import InorderError
+from inorder.library.connection import library_path
+from inorder.library.reader import LibraryReader, LibraryRun
+from inorder.pipeline.outcome import FileCounts, decode_outcome
+from inorder.pipeline.state import describe_files, describe_state, read_state
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.item_status import ItemStatuses
-from inorder.stage.manifest.reader import decode_config, read_lines
+from inorder.stage.manifest.reader import ConfigRow, decode_config, read_lines
 
-from .contents import StageTotals, summarize_stage
-from .model import ROWS_MAX, DatasetReport, DiskUsage, RunPoint, StageContents
-from .runs import list_stages
+from .contents import summarize_step
+from .model import (
+    ROWS_MAX,
+    DatasetReport,
+    DiskUsage,
+    FilePoint,
+    LibraryContents,
+    RunPoint,
+    StageContents,
+    StepContents,
+)
+from .runs import PASSES, list_stages
 
 _FOLDERS = {
-    "store": "results in stores",
     "manifests": "manifests",
     "journal": "journals",
     "telemetry": "telemetry",
@@ -20,96 +34,101 @@ _FOLDERS = {
     "cache": "hashes of files",
     ".staging": "results that are not committed",
     "locks": "locks",
-    ".": "files directly in DATA",
+    ".": "library, and files directly in DATA",
 }
 
 
 def build_dataset(data: str) -> DatasetReport:
     """Describe the contents of DATA."""
-    disk = _measure(data)
+    disk = _describe_disk(data)
     return DatasetReport(
-        stages=[_describe_stage(data, stage) for stage in list_stages(data)],
+        library=_describe_library(data),
+        stages=[_describe_stage(data, stage) for stage in list_stages(data) if stage not in PASSES],
         disk=disk[:ROWS_MAX],
         bytes_total=sum(usage.bytes for usage in disk),
     )
 
 
+def _describe_library(data: str) -> LibraryContents | None:
+    """What the pipeline has made; None: there is no library, or it cannot be read."""
+    if not os.path.exists(library_path(data)):
+        return None
+    try:
+        state = read_state(data)
+        steps = [
+            StepContents(step=step, done=found.done, failed=found.failed, contents=summarize_step(data, step))
+            for step, found in state.steps.items()
+        ]
+        with closing(LibraryReader(data)) as library:
+            runs = library.list_runs()
+    except InorderError:
+        return None
+    return LibraryContents(
+        line=describe_files(state),
+        lines={subject: lines for subject, lines in describe_state(state).items() if subject != "files" and lines},
+        generation=state.generation,
+        published_ms=int(state.published_at * 1000),
+        steps=steps,
+        history=[_describe_run(run) for run in reversed(runs[:ROWS_MAX])],
+        runs=len(runs),
+    )
+
+
+def _describe_run(run: LibraryRun) -> FilePoint:
+    outcome = decode_outcome(run.outcome)
+    counts = FileCounts() if outcome is None else outcome.counts
+    return FilePoint(run_id=run.run_id, began_ms=int(run.began_at * 1000), counts=counts, files=counts.files)
+
+
 def _describe_stage(data: str, stage: str) -> StageContents:
-    manifest = DataLayout(data, stage).manifest
-    statuses, history = ItemStatuses(), _History()
-    for line in read_lines(manifest):
+    statuses = ItemStatuses()
+    history: deque[tuple[ConfigRow, Counter[str]]] = deque(maxlen=ROWS_MAX)
+    runs = 0
+    for line in read_lines(DataLayout(data, stage).manifest):
         if line.row is None:
             continue
         statuses.add(line, line.row)
         if line.row.is_config:
-            config = decode_config(line)
-            history.start(config.run_id if config else "", config.started_at if config else "")
-        else:
-            history.add("removed" if line.row.is_removed else line.row.status)
-    has_contents = os.path.exists(manifest)
-    totals = summarize_stage(data, stage, statuses) if has_contents else StageTotals(statuses.count_by_status(), {}, {})
-    return StageContents(
-        stage=stage,
-        items=totals.items,
-        contents=totals.contents,
-        history=history.list_points(),
-        runs=history.runs,
+            runs += 1
+            history.append((decode_config(line) or ConfigRow(stage=stage), Counter()))
+        elif history:
+            history[-1][1]["removed" if line.row.is_removed else line.row.status] += 1
+    points = [_describe_stage_run(config, counts) for config, counts in history]
+    return StageContents(stage=stage, items=statuses.count_by_status(), history=points, runs=runs)
+
+
+def _describe_stage_run(config: ConfigRow, counts: Counter[str]) -> RunPoint:
+    return RunPoint(
+        run_id=config.run_id,
+        started_at=config.started_at,
+        succeeded=counts["success"],
+        skipped=counts["skip"],
+        failed=counts["failure"],
+        items=counts["success"] + counts["skip"],
     )
 
 
-class _History:
-    """The outcomes of each run of a manifest."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-        self._points: list[RunPoint] = []
-        self._head = ("", "")
-        self._counts: Counter[str] = Counter()
-
-    def start(self, run_id: str, started_at: str) -> None:
-        """A run begins."""
-        self._close()
-        self.runs += 1
-        self._head = run_id, started_at
-
-    def add(self, status: str) -> None:
-        """A row of the run."""
-        self._counts[status] += 1
-
-    def list_points(self) -> list[RunPoint]:
-        """The latest runs, the oldest of them first."""
-        self._close()
-        return self._points[-ROWS_MAX:]
-
-    def _close(self) -> None:
-        counts, self._counts = self._counts, Counter()
-        if self._head == ("", ""):
-            return
-        point = RunPoint(
-            run_id=self._head[0],
-            started_at=self._head[1],
-            succeeded=counts["success"],
-            skipped=counts["skip"],
-            failed=counts["failure"],
-            items=counts["success"] + counts["skip"],
-        )
-        self._head = ("", "")
-        self._points = [*self._points[-ROWS_MAX:], point]
-
-
-def _measure(data: str) -> list[DiskUsage]:
-    """Files and bytes of each folder of DATA, the largest first. Files that disappear meanwhile do not count."""
-    sums: dict[str, list[int]] = {}
-    for folder, _, names in os.walk(data):
-        relative = os.path.relpath(folder, data)
-        top = relative.split(os.sep)[0]
-        found = sums.setdefault(_FOLDERS.get(top, top), [0, 0])
-        for name in names:
-            try:
-                size = os.lstat(os.path.join(folder, name)).st_size
-            except OSError:
-                continue
-            found[0] += 1
-            found[1] += size
-    usages = [DiskUsage(name=name, files=files, bytes=size) for name, (files, size) in sums.items() if files]
+def _describe_disk(data: str) -> list[DiskUsage]:
+    """The folders of DATA by what they hold, the largest first."""
+    usages = [DiskUsage(name=_FOLDERS.get(name, name), **sums) for name, sums in measure_folders(data).items()]
     return sorted(usages, key=lambda usage: -usage.bytes)
+
+
+def measure_folders(data: str) -> dict[str, dict[str, int]]:
+    """Return `files` and `bytes` of each folder of DATA that has files; `.` are those directly in DATA. Files that
+    disappear meanwhile do not count."""
+    found: dict[str, dict[str, int]] = {}
+    pending = [(data, ".")]  # no recursion: folders may be nested deeper than the stack allows
+    while pending:
+        folder, top = pending.pop()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, entry.name if top == "." else top))
+                    continue
+                with suppress(FileNotFoundError):
+                    size = entry.stat(follow_symlinks=False).st_size
+                    sums = found.setdefault(top, {"files": 0, "bytes": 0})
+                    sums["files"] += 1
+                    sums["bytes"] += size
+    return dict(sorted(found.items()))

@@ -9,7 +9,7 @@ from inorder.stage.manifest.reader import ManifestRow, read_lines
 
 from .comparison import FailedItem, describe_failed
 from .model import ROWS_MAX, Changes, DurationStats, FailureTable, SlowItem, Tallies, Tally
-from .runs import StageRun
+from .runs import RowRange, StageRun
 
 _TEXTS_MAX = 5000
 """Distinct texts that are counted; further ones are counted together."""
@@ -22,16 +22,20 @@ _CHECKED_MAX = 200_000
 _BUCKETS_PER_DECADE = 5
 _SHORTEST_MS = 0.01
 UP_TO_DATE = "up to date"
+_STATUSES = ("success", "skip", "failure")
 
 
-def read_run_rows(manifest: str, run: StageRun) -> Iterator[ManifestRow | None]:
+def read_run_rows(run: StageRun) -> Iterator[ManifestRow | None]:
     """Yield the rows of a run; None for a line that cannot be decoded."""
-    if run.offset is None:
-        return
-    for line in read_lines(manifest, run.offset):
-        if run.end_offset is not None and line.offset >= run.end_offset:
+    return (row for rows in run.rows for row in read_range(rows))
+
+
+def read_range(rows: RowRange) -> Iterator[ManifestRow | None]:
+    """Yield the rows of a run in a manifest; None for a line that cannot be decoded."""
+    for line in read_lines(rows.path, rows.start):
+        if rows.end is not None and line.offset >= rows.end:
             return
-        if line.row is None or not line.row.is_config:
+        if line.row is None or line.row.status in _STATUSES:
             yield line.row
 
 
@@ -125,30 +129,29 @@ class ItemDigest:
         self.names: dict[int, str] = {}
         """The items of the wanted seqs."""
         self.succeeded = self.skipped = self.failed = self.damaged = 0
-        self.retried = 0
         self.skips, self.warnings = TextCounter(), TextCounter()
         self.durations = DurationCounter()
-        self._slowest: list[tuple[float, int, SlowItem]] = []
+        self._slowest: list[tuple[float, int, int, SlowItem]] = []
+        self._kept = 0
         self._categories = TextCounter()
         self._failures: list[FailedItem] = []
         self.removed = 0
         self.processed: ProcessedItems = {}
         """The first `_CHECKED_MAX` items that were processed."""
 
-    def read(self, manifest: str, run: StageRun) -> None:
+    def read(self, run: StageRun) -> None:
         """Read all rows of a run."""
-        for row in read_run_rows(manifest, run):
-            if row is None:
-                self.damaged += 1
-            else:
-                self.add(row)
+        for rows in run.rows:
+            for row in read_range(rows):
+                if row is None:
+                    self.damaged += 1
+                else:
+                    self.add(row, rows.step)
 
-    def add(self, row: ManifestRow) -> None:
-        """Take one row into account."""
+    def add(self, row: ManifestRow, step: str = "") -> None:
+        """Take one row into account: of an item, or of a step of a file."""
         if row.seq in self._wanted_seqs:
             self.names[row.seq] = row.doc_id
-        if row.attempts > 1:
-            self.retried += 1
         for warning in row.warnings:
             self.warnings.add(warning, row.doc_id)
         if row.status == "skip":
@@ -159,20 +162,26 @@ class ItemDigest:
         if len(self.processed) < _CHECKED_MAX:
             self.processed[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
         self.durations.add(row.duration_s * 1000)
-        self._keep_slow(row)
+        self._keep_slow(row, step)
         if row.status == "success":
             self.succeeded += 1
         elif row.status == "failure":
             self._add_failure(row)
 
-    def _keep_slow(self, row: ManifestRow) -> None:
+    def _keep_slow(self, row: ManifestRow, step: str) -> None:
         if len(self._slowest) >= ROWS_MAX and row.duration_s <= self._slowest[0][0]:
             return
         item = SlowItem(
-            item_id=row.doc_id, seq=row.seq, duration_s=row.duration_s, status=row.status, attempts=row.attempts
+            item_id=row.doc_id,
+            seq=row.seq,
+            duration_s=row.duration_s,
+            status=row.status,
+            attempts=row.attempts,
+            step=step,
         )
         push = heapq.heappush if len(self._slowest) < ROWS_MAX else heapq.heapreplace
-        push(self._slowest, (row.duration_s, -row.seq, item))
+        self._kept += 1
+        push(self._slowest, (row.duration_s, -row.seq, -self._kept, item))
 
     def _add_failure(self, row: ManifestRow) -> None:
         self.failed += 1
@@ -184,18 +193,22 @@ class ItemDigest:
 
     def list_slowest(self) -> list[SlowItem]:
         """The items that took longest, the slowest first."""
-        return [item for _, _, item in sorted(self._slowest, key=lambda found: found[:2], reverse=True)]
+        return [item for *_, item in sorted(self._slowest, key=lambda found: found[:3], reverse=True)]
 
     def build_failures(self) -> FailureTable:
         """Return the failures."""
         return FailureTable(total=self.failed, categories=self._categories.list_rows(), rows=self._failures)
 
 
-def find_changes(manifest: str, run: StageRun, items: ItemDigest) -> Changes:
+def find_changes(run: StageRun, items: ItemDigest) -> Changes:
     """Compare the processed items of a run with the latest row of each in the runs before it. If there are too many,
-    the first of them."""
+    the first of them. What a run of the pipeline found changed, it has counted itself."""
+    if run.is_pass:
+        return Changes()
     processed = items.succeeded + items.failed
-    earlier = _read_earlier(manifest, run.offset or 0, items.processed) if items.processed else {}
+    earlier = {}
+    if items.processed and run.rows:
+        earlier = _read_earlier(run.rows[0].path, run.rows[0].start, items.processed)
     reasons = TextCounter()
     for item_id, now in items.processed.items():
         reasons.add(_explain_change(earlier.get(item_id), now), item_id)
@@ -217,7 +230,7 @@ def _read_earlier(manifest: str, end: int, wanted: ProcessedItems) -> ProcessedI
         if line.offset >= end:
             break
         row = line.row
-        if row is None or row.is_config or row.doc_id not in wanted or row.is_satisfied:
+        if row is None or not row.is_item or row.doc_id not in wanted or row.is_satisfied:
             continue
         if row.is_removed:
             earlier.pop(row.doc_id, None)

@@ -15,7 +15,7 @@ def list_limits(runs: Sequence[RunReport], comparison: Comparison | None) -> lis
 
 
 def _list_run_limits(run: RunReport) -> Iterator[str]:
-    processed = run.counts.succeeded + run.counts.failed
+    processed = len(run.slowest) if run.is_pass else run.counts.succeeded + run.counts.failed
     shown = {
         "failed items": (len(run.failures.rows), run.failures.total),
         "reasons of skipped items": (len(run.skips.rows), run.skips.distinct),

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.pipeline.outcome import FileCounts
 from inorder.watch.status import WatchStatus
 
 from .comparison import Comparison, FailedItem
@@ -189,6 +190,8 @@ class SlowItem(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     attempts: int = 1
     worker: int | None = None
+    step: str = ""
+    """The step of the pipeline that took so long; empty: it is an item of a stage."""
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +245,29 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """`ended`, `failed`, or empty: it did not say that it ended."""
 
 
+class StepTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step did in a run."""
+
+    step: str
+    files: int
+    failed: int
+    duration_s: float
+    """The time of the step alone, summed up over all files."""
+
+
+class FileReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of the pipeline did, in files, with the words of its summary."""
+
+    counts: FileCounts
+    files: int
+    """All files of the sources."""
+    line: str
+    """The counts in words."""
+    not_read: list[str] = []
+    """Why files are not read, with their types, a line for each reason."""
+    steps: list[StepTime] = []
+
+
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one stage."""
 
@@ -263,6 +289,10 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""
     workers: int | None = None
     counts: ItemCounts = ItemCounts()
+    files: FileReport | None = None
+    """What a run of the pipeline did; None: it is a run of a stage, or has published nothing."""
+    is_pass: bool = False
+    """Whether it is a pass of the pipeline: its items are files that had something to do."""
     events: EventCounts = EventCounts()
     items_per_s: float = 0.0
     bytes_per_s: float = 0.0
@@ -317,12 +347,43 @@ class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
     """Items with results in DATA after this run."""
 
 
+class FilePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in the history of the library."""
+
+    run_id: str
+    began_ms: int
+    counts: FileCounts
+    files: int
+
+
+class StepContents(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step has made of the files that are there now."""
+
+    step: str
+    done: int
+    failed: int
+    contents: dict[str, Any]
+
+
+class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of the library."""
+
+    line: str
+    """Their counts in words."""
+    lines: dict[str, list[str]]
+    """What can be searched, and what is not read."""
+    generation: int
+    published_ms: int
+    steps: list[StepContents] = []
+    history: list[FilePoint] = []
+    runs: int = 0
+
+
 class StageContents(msgspec.Struct, frozen=True, kw_only=True):
     """What a stage has made in all of its runs."""
 
     stage: str
     items: dict[str, int]
-    contents: dict[str, Any]
     history: list[RunPoint] = []
     runs: int = 0
 
@@ -338,6 +399,7 @@ class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):
 class DatasetReport(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of DATA."""
 
+    library: LibraryContents | None = None
     stages: list[StageContents] = []
     disk: list[DiskUsage] = []
     bytes_total: int = 0
@@ -365,7 +427,7 @@ class PipelineReport(msgspec.Struct, frozen=True, kw_only=True):
     data: str
     verdict: Verdict
     runs: list[RunReport]
-    """The latest run of every stage in the order of the pipeline, or the runs that were asked for."""
+    """The latest run of the pipeline and of every stage, or the runs that were asked for."""
     dataset: DatasetReport | None = None
     comparison: Comparison | None = None
     watch: WatchStatus | None = None

@@ -7,28 +7,30 @@ its start. A process that resumes an interrupted run has a telemetry file of its
 import datetime
 import os
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import msgspec
 
 from inorder.errors import OperatorError
+from inorder.pipeline.names import MANIFESTS, MODELS, RUN
 from inorder.stage.data_layout import DataLayout
+from inorder.stage.data_layout import list_stages as list_recorded_stages
 from inorder.stage.manifest.reader import ConfigRow, find_runs
+from inorder.stage.monitor.latest import TelemetryFile, list_telemetry
 
-TELEMETRY_FILES_MAX = 2000
-"""Telemetry files that are looked at: the newest."""
-STAGE_ORDER = ("doctags", "chunk", "embed", "index")
-"""The built-in stages in the order in which they run."""
-_HEAD_BYTES = 4096
+PASSES = (RUN, MODELS)
+"""The passes of the pipeline, in the order in which they run."""
 
 
-class TelemetryFile(msgspec.Struct, frozen=True):
-    """The telemetry of one process, and what its first line says."""
+class RowRange(msgspec.Struct, frozen=True):
+    """The rows of a run in a manifest."""
 
     path: str
-    run_id: str
-    stage: str
-    started_ms: int
-    resumed_at: int | None = None
+    start: int
+    end: int | None = None
+    """Where the rows of the next run begin; None: there is no next run."""
+    step: str = ""
+    """The step of the pipeline that it is the manifest of; empty: it is that of a stage."""
 
 
 class StageRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +41,15 @@ class StageRun(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int
     config: ConfigRow | None = None
     """None: the manifest has no row of it."""
-    offset: int | None = None
-    """Where its rows begin in the manifest."""
-    end_offset: int | None = None
-    """Where the rows of the next run begin; None: there is no next run."""
+    rows: tuple[RowRange, ...] = ()
+    """Where its rows are: in one manifest, or in that of each step."""
     parts: tuple[TelemetryFile, ...] = ()
     is_latest: bool = False
+
+    @property
+    def is_pass(self) -> bool:
+        """Whether it is a pass of the pipeline, whose items are files."""
+        return self.stage in PASSES
 
     @property
     def run_ids(self) -> set[str]:
@@ -52,57 +57,60 @@ class StageRun(msgspec.Struct, frozen=True, kw_only=True):
         return {self.run_id, *(part.run_id for part in self.parts)}
 
 
-class _RunStarted(msgspec.Struct):
-    """The first line of a telemetry file."""
-
-    time: int
-    event: str
-    stage: str = ""
-    run_id: str = ""
-    resumed_at: int | None = None
-
-
-_DECODER = msgspec.json.Decoder(_RunStarted)
-
-
 def list_stages(data: str) -> list[str]:
-    """Return the stages of DATA: the built-in ones in the order of the pipeline, then the others."""
-    found = set()
-    for folder, suffix in (("manifests", ".jsonl"), ("journal", ".journal")):
-        for name in _list_names(f"{data}/{folder}"):
-            if name.endswith(suffix) and len(name) > len(suffix):
-                found.add(name.removesuffix(suffix))
-    return sorted(found, key=lambda name: (STAGE_ORDER.index(name) if name in STAGE_ORDER else len(STAGE_ORDER), name))
+    """Return the passes of the pipeline in their order, then the stages of users."""
+    found = set(list_recorded_stages(data))
+    if RUN in found:
+        found -= set(MANIFESTS)
+    return sorted(found, key=lambda name: (PASSES.index(name) if name in PASSES else len(PASSES), name))
 
 
-def list_runs(data: str, stage: str, files: Iterable[TelemetryFile] | None = None) -> list[StageRun]:
-    """Return the runs of a stage, the oldest first. `files`: the telemetry of all stages, if it was listed before."""
-    manifest = DataLayout(data, stage).manifest
-    configs = sorted(find_runs(manifest), key=lambda found: found[0])
-    folders = {os.fspath(folder) for _, config in configs if (folder := config.options.get("telemetry_dir"))}
-    known = list_telemetry(data) if files is None else list(files)
-    for folder in sorted(folders):
-        known = known + _read_folder(folder)
+def list_runs(data: str, stage: str, files: Iterable[TelemetryFile]) -> list[StageRun]:
+    """Return the runs of a stage, the oldest first. `files` is the telemetry of all stages."""
+    found = _find_pass_runs(data, stage) if stage in PASSES else _find_stage_runs(data, stage)
+    folders = {os.fspath(folder) for config, _ in found if (folder := config.options.get("telemetry_dir"))}
+    known = [*files, *(file for folder in sorted(folders) for file in list_telemetry(folder))]
     ours = sorted((file for file in known if file.stage == stage), key=lambda file: file.started_ms)
     by_id = {file.run_id: file for file in ours}
     runs = []
-    for number, (offset, config) in enumerate(configs):
+    for config, rows in found:
         own = by_id.get(config.run_id)
         started_ms = own.started_ms if own is not None else _parse_time(config.started_at)
-        end_offset = configs[number + 1][0] if number + 1 < len(configs) else None
         runs.append(
             StageRun(
                 stage=stage,
                 run_id=config.run_id,
                 started_ms=started_ms,
                 config=config,
-                offset=offset,
-                end_offset=end_offset,
+                rows=rows,
                 parts=() if own is None else (own,),
             )
         )
     runs = _add_rest(stage, runs, [file for file in ours if file.run_id not in {run.run_id for run in runs}])
     return [*runs[:-1], msgspec.structs.replace(runs[-1], is_latest=True)] if runs else []
+
+
+def _find_stage_runs(data: str, stage: str) -> list[tuple[ConfigRow, tuple[RowRange, ...]]]:
+    """The runs of a stage with their rows, the oldest first."""
+    manifest = DataLayout(data, stage).manifest
+    return [(config, (rows,)) for config, rows in _list_ranges(manifest)]
+
+
+def _find_pass_runs(data: str, name: str) -> list[tuple[ConfigRow, tuple[RowRange, ...]]]:
+    """The runs of a pass of the pipeline with their rows, which are in the manifests of the steps."""
+    found: dict[str, tuple[ConfigRow, tuple[RowRange, ...]]] = {}
+    for manifest, step in MANIFESTS.items():
+        for config, rows in _list_ranges(DataLayout(data, manifest).manifest, step):
+            if config.pass_ == name:
+                first, earlier = found.get(config.run_id, (config, ()))
+                found[config.run_id] = first, (*earlier, rows)
+    return list(found.values())
+
+
+def _list_ranges(manifest: str, step: str = "") -> list[tuple[ConfigRow, RowRange]]:
+    configs = sorted(find_runs(manifest), key=lambda found: found[0])
+    ends = dict(pairwise(offset for offset, _ in configs))
+    return [(config, RowRange(manifest, offset, ends.get(offset), step)) for offset, config in configs]
 
 
 def _add_rest(stage: str, runs: list[StageRun], rest: Sequence[TelemetryFile]) -> list[StageRun]:
@@ -119,35 +127,10 @@ def _add_rest(stage: str, runs: list[StageRun], rest: Sequence[TelemetryFile]) -
     return runs
 
 
-def list_telemetry(data: str) -> list[TelemetryFile]:
-    """Return the telemetry files of DATA, the newest `TELEMETRY_FILES_MAX` of them."""
-    return _read_folder(f"{data}/telemetry")
-
-
-def _read_folder(folder: str) -> list[TelemetryFile]:
-    names = [name for name in _list_names(folder) if name.endswith(".jsonl")]
-    if len(names) > TELEMETRY_FILES_MAX:
-        names.sort(key=lambda name: _measure_age(f"{folder}/{name}"))
-        del names[TELEMETRY_FILES_MAX:]
-    found = (_read_head(f"{folder}/{name}") for name in sorted(names))
-    return [file for file in found if file is not None]
-
-
-def _read_head(path: str) -> TelemetryFile | None:
-    try:
-        with open(path, "rb") as file:
-            head = _DECODER.decode(file.readline(_HEAD_BYTES))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    if not head.stage or not head.run_id:
-        return None
-    return TelemetryFile(path, head.run_id, head.stage, head.time, head.resumed_at)
-
-
 def select_runs(data: str, wanted: Sequence[str]) -> list[StageRun]:
     """Return the runs with these ids, or the latest run of every stage. An id may be abbreviated. Raises OperatorError
     if one is unknown or ambiguous."""
-    files = list_telemetry(data)
+    files = list_telemetry(f"{data}/telemetry")
     by_stage = {stage: list_runs(data, stage, files) for stage in list_stages(data)}
     if not wanted:
         return [runs[-1] for runs in by_stage.values() if runs]
@@ -162,20 +145,6 @@ def select_runs(data: str, wanted: Sequence[str]) -> list[StageRun]:
             raise OperatorError(f"the run {prefix!r} {problem}; the latest runs: {names}")
         found.append(matching[0])
     return found
-
-
-def _list_names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _measure_age(path: str) -> float:
-    try:
-        return -os.stat(path).st_mtime
-    except OSError:
-        return 0.0
 
 
 def _parse_time(text: str) -> int:

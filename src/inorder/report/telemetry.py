@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from inorder.stage.monitor.latest import TelemetryFile
+
 from .model import MARKS_MAX, LongItem, RunPart, TimeMark, TimeSpan, WindowSpan
-from .runs import TelemetryFile
 from .series import HeatMapBuilder, SeriesBuilder
 from .workers import WorkerTimelineBuilder
 
@@ -66,7 +67,6 @@ class TelemetryDigest:
         self.outcome: dict[str, Any] | None = None
         """How the last part ended; None: it did not say."""
         self.failure: dict[str, Any] | None = None
-        self.stopping = ""
         self._longest = _Thinned(4 * MARKS_MAX)
         self.returned = 0
         """Items that a busy worker gave back unstarted, so that an idle one could take them."""
@@ -98,7 +98,6 @@ class TelemetryDigest:
         self._part, self._base_ms, self._last_ms = file, self._at_ms, file.started_ms
         start_ms = self._at_ms
         self.outcome = self.failure = None
-        self.stopping = ""
         for line in _read_lines(file.path):
             self._take(line)
         self.advance(max(self._last_ms, last_sign_ms or 0))
@@ -155,41 +154,30 @@ class TelemetryDigest:
         try:
             fields = msgspec.json.decode(line)
             time_ms, event = int(fields["time"]), fields["event"]
-            handle = _HANDLERS.get(event)
             self.advance(time_ms)
+            handle: Callable[[dict[str, Any]], None] | None = getattr(self, f"_on_{event}", None)
             if handle is not None:
-                handle(self, fields)
+                handle(fields)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
             self.damaged_lines += 1
 
-    def _take_start(self, fields: dict[str, Any]) -> None:
+    def _on_run_started(self, fields: dict[str, Any]) -> None:
         self.announced_total = fields.get("items_total")
 
-    def _take_snapshot(self, fields: dict[str, Any]) -> None:
+    def _on_snapshot(self, fields: dict[str, Any]) -> None:
         self.snapshot = fields
         for name in _HISTOGRAMS:
             if name in fields:
                 self.histograms[name] = {"buckets": self.histograms.get(name, {}).get("buckets", [])} | fields[name]
-        self.series.add(
-            self._at_ms,
-            committed=fields["next_commit_seq"],
-            computed=max(fields["max_seen_seq"] + 1, fields["next_commit_seq"]),
-            buffered_bytes=fields["buffered_bytes"],
-            resident_bytes=fields["resident_bytes"],
-            active_workers=fields["active_workers"],
-            failed=fields["items_failed"],
-        )
+        committed = fields["next_commit_seq"]
+        self._add_point(fields, committed, max(fields["max_seen_seq"] + 1, committed), fields["items_failed"])
 
-    def _take_sample(self, fields: dict[str, Any]) -> None:
-        self.series.add(
-            self._at_ms,
-            committed=fields["committed"],
-            computed=fields["computed"],
-            buffered_bytes=fields["buffered_bytes"],
-            resident_bytes=fields["resident_bytes"],
-            active_workers=fields["active_workers"],
-            failed=fields["failed"],
-        )
+    def _add_point(self, fields: dict[str, Any], committed: int, computed: int, failed: int) -> None:
+        measured = {name: fields[name] for name in ("buffered_bytes", "resident_bytes", "active_workers")}
+        self.series.add(self._at_ms, committed=committed, computed=computed, failed=failed, **measured)
+
+    def _on_sample(self, fields: dict[str, Any]) -> None:
+        self._add_point(fields, fields["committed"], fields["computed"], fields["failed"])
         per = fields["seqs_per_count"]
         for place, count in fields["seqs"]:
             self.heat_map.add(self._at_ms, place * per + per // 2, count)
@@ -199,38 +187,38 @@ class TelemetryDigest:
             from_ms = self._base_ms + began_ms - self._part.started_ms if self._part is not None and began_ms else 0
             self._longest.add(LongItem(seq=seq, worker=worker, from_ms=max(0, from_ms), duration_ms=exec_ms))
 
-    def _take_histograms(self, fields: dict[str, Any]) -> None:
+    def _on_histograms(self, fields: dict[str, Any]) -> None:
         for name in _HISTOGRAMS:
             if name in fields:
                 self.histograms[name] = self.histograms.get(name, {}) | {"buckets": fields[name]}
 
-    def _take_window(self, fields: dict[str, Any]) -> None:
+    def _on_window_opened(self, fields: dict[str, Any]) -> None:
         window = {"id": fields["id"], "start": fields["start"], "end": fields["start"], "opened_ms": self._at_ms}
         if self._windows.add(window):
             self._open_windows[fields["id"]] = window
 
-    def _take_sealed(self, fields: dict[str, Any]) -> None:
+    def _on_window_sealed(self, fields: dict[str, Any]) -> None:
         window = self._open_windows.get(fields["record"]["id"])
         if window is not None:
             window["end"] = fields["record"]["end"] + 1
 
-    def _take_closed(self, fields: dict[str, Any]) -> None:
+    def _on_window_closed(self, fields: dict[str, Any]) -> None:
         window = self._open_windows.pop(fields["id"], None)
         if window is not None:
             window["end"], window["closed_ms"] = fields["end"] + 1, self._at_ms
 
-    def _take_pressure(self, fields: dict[str, Any]) -> None:
+    def _on_pressure_changed(self, fields: dict[str, Any]) -> None:
         self._close_pressure()
         kind = _PRESSURE_KINDS.get(str(fields["state"]).lower())
         if kind is not None:
             self._pressure = self._at_ms, kind, explain_pressure(fields["reason"])
 
-    def _take_stall(self, fields: dict[str, Any]) -> None:
+    def _on_stalled(self, fields: dict[str, Any]) -> None:
         name = fields.get("item_id") or (f"seq {fields['seq']}" if fields.get("seq") is not None else "the plan")
         began_ms = max(0, self._at_ms - int(float(fields.get("waited_s") or 0) * 1000))
         self._stall = began_ms, f"waited for {name} ({fields.get('state', '')})"
 
-    def _take_stall_end(self, fields: dict[str, Any]) -> None:
+    def _on_stall_ended(self, fields: dict[str, Any]) -> None:
         if self._stall is not None:
             self._add_span(self._stall[0], "stalled", self._stall[1])
         self._stall = None
@@ -242,7 +230,7 @@ class TelemetryDigest:
 
     def _close_spans(self) -> None:
         self._close_pressure()
-        self._take_stall_end({})
+        self._on_stall_ended({})
 
     def _add_span(self, from_ms: int, kind: str, reason: str) -> None:
         self.spans_total += 1
@@ -253,37 +241,36 @@ class TelemetryDigest:
     def _longest_spans(self) -> list[TimeSpan]:
         return sorted(self._spans, key=lambda span: span.from_ms - span.to_ms)[:MARKS_MAX]
 
-    def _take_retry(self, fields: dict[str, Any]) -> None:
+    def _on_retry_scheduled(self, fields: dict[str, Any]) -> None:
         message = fields["failure"]["message"] if isinstance(fields["failure"], dict) else ""
         self.add_mark("retry", f"seq {fields['seq']}, attempt {fields['attempt']} failed: {message}")
 
-    def _take_loss(self, fields: dict[str, Any]) -> None:
+    def _on_worker_lost(self, fields: dict[str, Any]) -> None:
         self.workers.lose(fields["worker"], self._at_ms, fields["cause"])
         if fields["cause"] != "retired":
             reason = fields["reason"] or fields["cause"]
             item = "" if fields["running_seq"] is None else f" while running seq {fields['running_seq']}"
             self.add_mark("lost", f"worker {fields['worker']}{item}: {reason}")
 
-    def _take_reclaim(self, fields: dict[str, Any]) -> None:
+    def _on_reclaimed(self, fields: dict[str, Any]) -> None:
         if fields["reason"] == _RETURNED:
             self.returned += 1
             return
         self.add_mark("reclaim", f"seq {fields['seq']} of worker {fields['worker']}: {fields['reason']}")
 
-    def _take_overrun(self, fields: dict[str, Any]) -> None:
+    def _on_overran(self, fields: dict[str, Any]) -> None:
         self.add_mark("overrun", f"seq {fields['seq']} exceeded {fields['limit_ms'] / 1000:g} s")
 
-    def _take_joined(self, fields: dict[str, Any]) -> None:
+    def _on_worker_joined(self, fields: dict[str, Any]) -> None:
         self.workers.join(fields["worker"], self._at_ms)
 
-    def _take_stopping(self, fields: dict[str, Any]) -> None:
-        self.stopping = fields["reason"]
+    def _on_stopping(self, fields: dict[str, Any]) -> None:
         self.add_mark("stopping", fields["reason"])
 
-    def _take_end(self, fields: dict[str, Any]) -> None:
+    def _on_run_ended(self, fields: dict[str, Any]) -> None:
         self.outcome = fields["outcome"]
 
-    def _take_failure(self, fields: dict[str, Any]) -> None:
+    def _on_run_failed(self, fields: dict[str, Any]) -> None:
         self.failure = fields
 
 
@@ -300,28 +287,6 @@ def explain_pressure(reason: str) -> str:
 
 def _format_size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} bytes"
-
-
-_HANDLERS: dict[str, Callable[[TelemetryDigest, dict[str, Any]], None]] = {
-    "run_started": TelemetryDigest._take_start,
-    "snapshot": TelemetryDigest._take_snapshot,
-    "sample": TelemetryDigest._take_sample,
-    "histograms": TelemetryDigest._take_histograms,
-    "window_opened": TelemetryDigest._take_window,
-    "window_sealed": TelemetryDigest._take_sealed,
-    "window_closed": TelemetryDigest._take_closed,
-    "pressure_changed": TelemetryDigest._take_pressure,
-    "stalled": TelemetryDigest._take_stall,
-    "stall_ended": TelemetryDigest._take_stall_end,
-    "retry_scheduled": TelemetryDigest._take_retry,
-    "worker_joined": TelemetryDigest._take_joined,
-    "worker_lost": TelemetryDigest._take_loss,
-    "reclaimed": TelemetryDigest._take_reclaim,
-    "overran": TelemetryDigest._take_overrun,
-    "stopping": TelemetryDigest._take_stopping,
-    "run_ended": TelemetryDigest._take_end,
-    "run_failed": TelemetryDigest._take_failure,
-}
 
 
 def _read_lines(path: str) -> Iterator[bytes]:

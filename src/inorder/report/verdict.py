@@ -31,7 +31,8 @@ def make_verdict(runs: Sequence[RunReport], data: str, comparison: Comparison | 
 def _judge_running(run: RunReport, option: str) -> Verdict:
     counts = run.counts
     total = "an unknown number of" if counts.total is None else f"{counts.total:,}"
-    sentence = f"Running: {run.stage} has {counts.done:,} of {total} items, {run.items_per_s:,.1f} per second"
+    noun = "files to do" if run.is_pass else "items"
+    sentence = f"Running: {run.stage} has {counts.done:,} of {total} {noun}, {run.items_per_s:,.1f} per second"
     if run.eta_s is not None:
         sentence += f", about {format_duration(run.eta_s * 1000)} left"
     if counts.failed:
@@ -43,14 +44,14 @@ def _judge_running(run: RunReport, option: str) -> Verdict:
         state="running",
         sentence=f"{sentence}.",
         next_step="See what it waits for now:",
-        command=f"inorder inspect --stage {run.stage}{option}",
+        command=f"inorder inspect{'' if run.is_pass else f' --stage {run.stage}'}{option}",
     )
 
 
 def _judge_unfinished(run: RunReport, option: str) -> Verdict:
     counts = run.counts
     of_total = "" if counts.total is None else f" of {counts.total:,}"
-    done = f"{counts.done:,}{of_total} items are done and safe"
+    done = f"{counts.done:,}{of_total} {'files' if run.is_pass else 'items'} are done and safe"
     sentence = f"The run of {run.stage} {run.state_text}. {done}"
     if counts.failed:
         sentence += f", {counts.failed:,} of them failed"
@@ -60,7 +61,8 @@ def _judge_unfinished(run: RunReport, option: str) -> Verdict:
         "failed": "Mend the cause, then run the same command again: it resumes.",
         "unknown": "Look at its items.",
     }
-    command = run.command if run.state != "unknown" else f"inorder inspect --stage {run.stage}{option}"
+    stage = "" if run.is_pass else f" --stage {run.stage}"
+    command = run.command if run.state != "unknown" else f"inorder inspect{stage}{option}"
     return Verdict(
         level="bad" if run.state in ("killed", "failed") else "attention",
         state=run.state,
@@ -71,32 +73,45 @@ def _judge_unfinished(run: RunReport, option: str) -> Verdict:
 
 
 def _judge_finished(runs: Sequence[RunReport], option: str) -> Verdict:
-    failed = sum(run.counts.failed for run in runs)
-    done = sum(run.counts.done for run in runs)
-    skipped = sum(run.counts.skipped for run in runs)
+    files = next((run.files for run in runs if run.files is not None), None)
+    stages = [run for run in runs if not run.is_pass]
+    failed_files = files.counts.failed if files is not None else sum(run.counts.failed for run in runs if run.is_pass)
+    failed_items = sum(run.counts.failed for run in stages)
+    failed = " and ".join(_list_counts((failed_files, "failed file"), (failed_items, "failed item")))
     wall = format_duration(sum(run.active_ms for run in runs))
-    stages = f"{len(runs)} stages" if len(runs) > 1 else runs[0].stage
-    pages = sum(row.count for run in runs for row in run.warnings.rows)
-    counts = f"{done - skipped - failed:,} done, {skipped:,} skipped, {failed:,} failed of {done:,} items"
+    names = " and ".join(run.stage for run in runs) if len(runs) <= 3 else f"{len(runs)} runs"
+    warnings = sum(row.count for run in runs for row in run.warnings.rows)
+    counts = "; ".join(([files.line] if files is not None else []) + ([_count_items(stages)] if stages else []))
+    counts = f"; {counts}" if counts else ""
     if failed:
-        noun = "item" if failed == 1 else "items"
         return Verdict(
             level="attention",
             state="finished",
-            sentence=f"Finished with {failed:,} failed {noun}: {stages} in {wall}; {counts}.",
-            next_step="Mend the inputs, then run exactly the failed items again:",
+            sentence=f"Finished with {failed}: {names} in {wall}{counts}.",
+            next_step="Mend the inputs, then run exactly what failed again:",
             command=f"inorder retry{option}",
         )
-    warned = f" {pages:,} warnings are worth a look." if pages else ""
+    warned = f" {warnings:,} warnings are worth a look." if warnings else ""
+    is_searchable = any(run.is_pass for run in runs)
     return Verdict(
         level="good",
         state="finished",
-        sentence=f"All fine: {stages} finished in {wall}; {counts}.{warned}",
-        next_step="Search it:" if any(run.stage == "index" for run in runs) else "See what it made:",
-        command=f"inorder search{option} 'your question'"
-        if any(run.stage == "index" for run in runs)
-        else f"inorder inspect{option}",
+        sentence=f"All fine: {names} finished in {wall}{counts}.{warned}",
+        next_step="Search it:" if is_searchable else "See what it made:",
+        command=f"inorder search{option} 'your question'" if is_searchable else f"inorder inspect{option}",
     )
+
+
+def _list_counts(*counts: tuple[int, str]) -> list[str]:
+    return [f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count]
+
+
+def _count_items(runs: Sequence[RunReport]) -> str:
+    """The items of stages of users."""
+    counts = [run.counts for run in runs]
+    done, skipped = sum(each.done for each in counts), sum(each.skipped for each in counts)
+    failed = sum(each.failed for each in counts)
+    return f"{done - skipped - failed:,} done, {skipped:,} skipped, {failed:,} failed of {done:,} items"
 
 
 def _judge_comparison(before: RunReport, after: RunReport, comparison: Comparison, option: str) -> Verdict:
@@ -114,7 +129,9 @@ def _judge_comparison(before: RunReport, after: RunReport, comparison: Compariso
         state=after.state,
         sentence=f"Run {after.run_id[:8]} of {after.stage} was {rate} run {before.run_id[:8]}: {', '.join(facts)}.",
         next_step="See the failures of the latest run:" if comparison.new_failures_total else "",
-        command=f"inorder failures --stage {after.stage}{option}" if comparison.new_failures_total else "",
+        command=f"inorder failures{'' if after.is_pass else f' --stage {after.stage}'}{option}"
+        if comparison.new_failures_total
+        else "",
     )
 
 

@@ -28,7 +28,7 @@ from inorder.lanes import Lane, LaneConfig
 from inorder.runtime.identity import PlanDigest
 from inorder.runtime.loop import ResumeState
 from inorder.runtime.recovery import mark_distrusted
-from inorder.sinks.base import Entry, Position, Sink, apply_skipped, complete_sink, is_final
+from inorder.sinks.base import Entry, Position, Sink, complete_sink, is_final
 
 Describe = Callable[[Envelope, Any, int], Entry]
 """Builds the entry for the sinks from an envelope, its item and its number of attempts."""
@@ -178,13 +178,6 @@ class CommitLane:
             self._sync(self._sinks[: self._sinks.index(sink)])
         return sink.apply(entries)
 
-    def commit_skipped(self, start: int, count: int, digest: bytes | None = None) -> None:
-        """Commit items that are up to date and in no plan, as skipped ones without an item, from seq `start` on.
-        `digest` replaces that of the plan."""
-        self._journal.write_outcomes(Terminal(start, bytes([_SKIP]) * count, {}))
-        positions = [apply_skipped(sink, start, count) for sink in self._sinks]
-        self.write_commit(start + count, positions, self._digest.value() if digest is None else digest)
-
     def write_commit(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
         """Record that every sink has applied all seqs below `end`."""
         if self._journal.syncs_commits:
@@ -254,11 +247,6 @@ class ThreadedCommit:
         if isinstance(report, BaseException):
             raise report
         return report
-
-    def commit_skipped(self, start: int, count: int) -> None:
-        """Wait for the thread and commit items that are up to date and in no plan."""
-        self._lane.close(drain=True)
-        self._inner.commit_skipped(start, count)
 
     def finish(self, *, is_end: bool, is_complete: bool = False) -> None:
         """Wait for the thread and write the last checkpoint."""

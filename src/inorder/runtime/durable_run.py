@@ -1,7 +1,7 @@
 """A run with a journal and sinks.
 
     job = DurableJob(filesystem=..., path="run.journal", header=Header(...), sinks=[...], identify=...)
-    summary = run_durable(job, plan, engine, SystemClock(), KernelOptions())
+    summary = DurableRun(job, job.open(), plan, engine, SystemClock(), KernelOptions()).run()
 
 After an interruption, the same call with the same plan and configuration resumes the run. In the end the sinks hold the
 same bytes as after a run without an interruption.
@@ -27,7 +27,7 @@ from inorder.runtime.commit import CommitJournal, CommitLane, Describe, Threaded
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
 from inorder.runtime.memory_probe import MemoryProbe
-from inorder.runtime.recovery import OpenedJournal, SinksBehind, create_journal, resume_journal, settle_journal
+from inorder.runtime.recovery import OpenedJournal, create_journal, resume_journal, settle_journal
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry, Sink
 
@@ -54,24 +54,13 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
     """Passes a partial result on to the next attempt at its item."""
     on_commit: Callable[[Sequence[Entry]], None] | None = None
     """Called with the entries of every run after it is committed."""
-    skipped_count: int = 0
-    """Items that are up to date and not in the plan. They are committed after all others, as skipped."""
 
-    def open(
-        self, *, start_over: bool = False, accept_any_header: bool = False, start_over_if_behind: bool = False
-    ) -> OpenedJournal:
+    def open(self, *, start_over: bool = False, accept_any_header: bool = False) -> OpenedJournal:
         """Open the journal of an interrupted run, or create one. `start_over`: replace an existing journal.
-        `accept_any_header`: also resume the journal of another plan or configuration. `start_over_if_behind`: replace
-        it with a warning if the sinks no longer hold what it records, instead of raising IntegrityError."""
+        `accept_any_header`: also resume the journal of another plan or configuration."""
         if start_over or self.filesystem.stat(self.path) is None:
             return create_journal(self.filesystem, self.path, self.header, self.sinks)
-        try:
-            return resume_journal(self.filesystem, self.path, None if accept_any_header else self.header, self.sinks)
-        except SinksBehind as error:
-            if not start_over_if_behind:
-                raise
-            opened = create_journal(self.filesystem, self.path, self.header, self.sinks)
-            return opened._replace(warning=f"{error.problem}; the run starts over, and does again what is missing")
+        return resume_journal(self.filesystem, self.path, None if accept_any_header else self.header, self.sinks)
 
     def open_remainder(self) -> OpenedJournal:
         """Create the journal of a plan that is a remainder. Before it replaces that of an interrupted run, the sinks
@@ -104,7 +93,6 @@ class DurableRun:
         threaded = ThreadedCommit(lane, engine.wake) if job.commit_thread else None
         self._lane: CommitLane | ThreadedCommit = threaded or lane
         self._results = job.results
-        self._skipped_count = job.skipped_count
         self.runtime = Runtime(
             plan,
             engine,
@@ -125,8 +113,6 @@ class DurableRun:
         """Run to the end. A run that was cancelled or stopped by an infrastructure failure can be resumed."""
         try:
             summary = self.runtime.run()
-            if self._skipped_count and summary.stop_kind is None and summary.total is not None:
-                self._lane.commit_skipped(summary.total, self._skipped_count)
             self._lane.finish(
                 is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value), is_complete=summary.stop_kind is None
             )
@@ -138,16 +124,3 @@ class DurableRun:
             if self._results is not None:
                 self._results.close()
         return summary
-
-
-def run_durable(
-    job: DurableJob,
-    plan: Iterable[tuple[PlanItem, Any] | None],
-    engine: Engine,
-    clock: Clock,
-    options: KernelOptions,
-    *,
-    total: int | None = None,
-) -> Summary:
-    """Start or resume a run, and run it to the end."""
-    return DurableRun(job, job.open(), plan, engine, clock, options, total=total).run()

@@ -69,23 +69,6 @@ def hash_settings(step: str, version: int | str, parts: Mapping[str, str]) -> st
     return hash_strings(step, str(version), *(each for part in sorted(parts.items()) for each in part))
 
 
-class StringsHash:
-    """The hash of strings that are added one by one: that of `hash_strings`, without all of them in memory."""
-
-    def __init__(self) -> None:
-        self._hash = blake2b(digest_size=16)
-        self._separator = b""
-
-    def add(self, part: str) -> None:
-        """Add a string."""
-        self._hash.update(self._separator + part.encode("utf-8", "surrogatepass"))
-        self._separator = b"\x00"
-
-    def value(self) -> str:
-        """Return the hash of all strings so far."""
-        return self._hash.hexdigest()
-
-
 def new_run_id() -> str:
     """Return a random id for a run: sixteen hexadecimal digits."""
     return os.urandom(8).hex()

@@ -12,13 +12,13 @@ record as committed, the others keep what they have of that run. They got it fir
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from inorder.core.resume_point import ResumePoint
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import Filesystem, write_atomic
-from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, encode_record
+from inorder.journal.records import Checkpoint, Commit, Header, Mark, Record, Terminal, encode_record
 from inorder.journal.replay import Candidate, CorruptRecord, Replay, replay
 from inorder.journal.scan import Claim, ScanResult, ScanVerdict, scan
 from inorder.journal.writer import JournalWriter
@@ -32,14 +32,6 @@ DISTRUST_SUFFIX = ".distrusted"
 
 class HeaderMismatch(OperatorError):
     """The journal is of another plan, configuration or set of sinks."""
-
-
-class SinksBehind(IntegrityError):
-    """The sinks hold none of the positions that the journal records."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"{problem}; restore them from a backup, or remove the journal to start over")
-        self.problem = problem
 
 
 class OpenedJournal(NamedTuple):
@@ -81,6 +73,15 @@ def read_journal(filesystem: Filesystem, path: str) -> tuple[ScanResult, Replay]
         return scanned, replay(scanned.records)
     except CorruptRecord as error:
         raise IntegrityError(f"the journal {path} is {error}; {RESTORE_HINT}") from error
+
+
+def read_final_marks(filesystem: Filesystem, path: str) -> Mapping[str, Mark] | None:
+    """Return where each sink was at the end of the run of a journal, by its name. Return None if there is no journal,
+    or its run is not complete. Raises as `read_journal` does."""
+    if filesystem.stat(path) is None or filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None:
+        return None
+    found = read_journal(filesystem, path)[1]
+    return found.newest_candidate.marks if found.is_end else None
 
 
 def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> OpenedJournal:
@@ -131,11 +132,13 @@ def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sin
 
 
 def settle_journal(filesystem: Filesystem, path: str, sinks: Sequence[Sink]) -> str:
-    """Bring the sinks of an interrupted run, which is not resumed, to the newest position that all of them hold.
-    Repeated, it changes nothing more. Returns a warning, or an empty string. The journal stays as it is; the caller
-    replaces it."""
+    """Bring the sinks of an interrupted run, which is not resumed, to the newest position that all of them hold. Sinks
+    that the run did not have stay as they are. Repeated, it changes nothing more. Returns a warning, or an empty
+    string. The journal stays as it is; the caller replaces it."""
     scanned, state = read_journal(filesystem, path)
-    _require_same_header(path, None, state.header, [sink.name for sink in sinks])
+    known = [] if state.header is None else state.header.sinks
+    sinks = [sink for sink in sinks if sink.name in known]
+    _require_same_header(path, None, state.header, known)
     if filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None:
         state = _replay_synced(scanned, _read_synced_bytes(filesystem, path))
     candidate = _choose_candidate(path, state, sinks)
@@ -282,9 +285,9 @@ def _choose_candidate(path: str, state: Replay, sinks: Sequence[Sink]) -> Candid
         if all(sink.holds(Position(*candidate.marks[sink.name]), since) for sink in sinks):
             return candidate
     names = ", ".join(sink.name for sink in sinks)
-    raise SinksBehind(
+    raise IntegrityError(
         f"the journal {path} records commits up to seq {state.candidates[0].end} that the sinks no longer hold "
-        f"({names})"
+        f"({names}); restore them from a backup, or remove the journal to start over"
     )
 
 

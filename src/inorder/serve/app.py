@@ -1,6 +1,5 @@
 """The application: pages, the JSON API, metrics, and the guards in front of them."""
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -12,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from .api.endpoint import ApiHandler, Endpoint, make_json
+from .api.endpoint import ApiHandler, make_json
 from .api.metrics import answer_metrics
 from .api.openapi import OPENAPI_PATH, describe_api
 from .api.routes import ENDPOINTS
@@ -46,35 +45,21 @@ def make_app(options: ServeOptions, port: int | None = None) -> ASGIApp:
     metrics = RequestMetrics()
     api = ApiHandler(catalog)
     static = _StaticFiles()
-    routes = [Route(endpoint.path, _serve(api, endpoint)) for endpoint in ENDPOINTS]
-    routes += [Route(page, _send_file(static, name)) for page, name in PAGES.items()]
+    routes = [Route(endpoint.path, partial(api.answer, endpoint)) for endpoint in ENDPOINTS]
+    routes += [Route(page, partial(static.answer, name=name)) for page, name in PAGES.items()]
     routes += [
         Route("/", _redirect_home),
-        Route("/favicon.ico", _send_file(static, "icon.svg")),
+        Route("/favicon.ico", partial(static.answer, name="icon.svg")),
         Route("/static/{name}", static.answer),
         Route(LIVE_PATH, LiveStreams(catalog, metrics).answer),
         Route(OPENAPI_PATH, _serve_openapi),
-        Route(METRICS_PATH, _serve_metrics(catalog, metrics)),
+        Route(METRICS_PATH, lambda request: answer_metrics(catalog, metrics)),
     ]
     handlers: dict[Any, Any] = {HTTPException: _refuse, Exception: _report_bug}
     app: ASGIApp = Starlette(routes=routes, exception_handlers=handlers)
     app = AccessGuard(app, options, options.port if port is None else port)
     app = SecurityHeaders(RequestLimits(app))
     return MeasuredApp(app, metrics, frozenset(route.path for route in routes))
-
-
-_Handler = Callable[[Request], Awaitable[Response]]
-
-
-def _serve(api: ApiHandler, endpoint: Endpoint[Any]) -> _Handler:
-    return partial(api.answer, endpoint)
-
-
-def _serve_metrics(catalog: Catalog, metrics: RequestMetrics) -> Callable[[Request], Response]:
-    def answer(request: Request) -> Response:
-        return answer_metrics(catalog, metrics)
-
-    return answer
 
 
 async def _serve_openapi(request: Request) -> Response:
@@ -103,21 +88,11 @@ class _StaticFiles:
         self._files |= {"report.css": (report / "style.css").read_bytes()}
         self._files |= {"report.js": (report / "script.js").read_bytes()}
 
-    async def answer(self, request: Request) -> Response:
-        """Answer a request for a file."""
-        return self.make_response(request.path_params["name"])
-
-    def make_response(self, name: str) -> Response:
-        """A file as a response."""
+    async def answer(self, request: Request, name: str = "") -> Response:
+        """Answer with the file of this name, or of the one in the path."""
+        name = name or request.path_params["name"]
         content = self._files.get(name)
         if content is None:
             return make_refusal(404, "no such file")
         kind = _MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
         return Response(content, headers={"content-type": kind, "cache-control": "no-cache"})
-
-
-def _send_file(static: _StaticFiles, name: str) -> _Handler:
-    async def answer(request: Request) -> Response:
-        return static.make_response(name)
-
-    return answer

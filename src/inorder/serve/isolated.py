@@ -108,7 +108,7 @@ def _make_png_chunk(name: bytes, data: bytes) -> bytes:
 
 
 def unpack_member(content: bytes, file_name: str, name: str) -> bytes:
-    """A member of an archive or an attachment of mail, by its name: its fingerprint, a newline, and its content."""
+    """Return the content of a member of an archive, or of an attachment of mail, by its name."""
     import io
 
     from inorder.documents.archives.listing import list_archive
@@ -125,7 +125,7 @@ def unpack_member(content: bytes, file_name: str, name: str) -> bytes:
             raise ReadError(listing.problem or f"{file_name} has no member {name} any more")
         if member.problem:
             raise ReadError(member.problem)
-        return member.fingerprints[-1].encode() + b"\n" + read_member(io.BytesIO(content), member)
+        return read_member(io.BytesIO(content), member)
     except ReadError:
         raise
     except Exception as error:  # whatever the libraries raise about a damaged archive

@@ -12,8 +12,8 @@ from threading import Lock
 import msgspec
 
 from inorder.report.build import build_report
-from inorder.report.model import PipelineReport
 from inorder.report.page.render import render_main
+from inorder.report.runs import PASSES
 from inorder.stage.monitor.latest import LatestRun, read_latest_runs
 from inorder.watch.status import WatchPlace, WatchStatus
 
@@ -26,6 +26,8 @@ class StageProgressNow(msgspec.Struct, frozen=True, kw_only=True):
     """How far the latest run of a stage is."""
 
     stage: str
+    unit: str
+    """What its items are called: `file` or `item`."""
     run_id: str
     state: str
     done: int
@@ -55,7 +57,6 @@ class LiveFeed:
         self._report: LiveReport | None = None
         self._signature: object = None
         self._report_due_s = 0.0
-        self._updated_ms = -1
 
     def read_progress(self) -> list[StageProgressNow]:
         """The latest run of every stage, at most a second old."""
@@ -99,11 +100,8 @@ def _sign_watch(watch: WatchStatus | None) -> object:
 def make_live_report(data: str, runs: Sequence[str], version: int, *, dataset: bool) -> LiveReport:
     """Build a report and render it."""
     report = build_report(data, runs, dataset=dataset)
-    return LiveReport(version=version, html=render_main(report), runs=_select_series(report))
-
-
-def _select_series(report: PipelineReport) -> list[dict[str, object]]:
-    return [{"run_id": run.run_id, "series": run.series} for run in report.runs]
+    series: list[dict[str, object]] = [{"run_id": run.run_id, "series": run.series} for run in report.runs]
+    return LiveReport(version=version, html=render_main(report), runs=series)
 
 
 def _describe(run: LatestRun) -> StageProgressNow:
@@ -114,6 +112,7 @@ def _describe(run: LatestRun) -> StageProgressNow:
     head = found.get("head") or {}
     return StageProgressNow(
         stage=run.stage,
+        unit="file" if run.stage in PASSES else "item",
         run_id=run.run_id,
         state=run.state,
         done=sum(counts),

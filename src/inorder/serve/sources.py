@@ -12,7 +12,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from inorder.library.opening import read_source_roots
@@ -26,15 +25,7 @@ _members = ResultCache()
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class SourceContent(NamedTuple):
-    """The content of a source file, or of a part of one."""
-
-    content: bytes
-    input_sha256: str
-    """What its fingerprint has as the hash of its input."""
-
-
-def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> SourceContent:
+def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> bytes:
     """The content of the source of an item. Raises NotFound if it is gone or lies elsewhere, and TooLarge."""
     roots = read_source_roots(data)
     name, _, below = item_id.partition("/")
@@ -47,8 +38,7 @@ def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> SourceCon
     allowed = {os.path.realpath(os.fsencode(each)) for each in local}
     path, member = _find_file(os.fsencode(root), below)
     if not member:
-        content = _read_below(path, allowed, item_id, bytes_max)
-        return SourceContent(content, sha256(content).hexdigest())
+        return _read_below(path, allowed, item_id, bytes_max)
     archive = _read_below(path, allowed, item_id, FILE_BYTES_MAX)
     return _unpack(archive, os.fsdecode(os.path.basename(path)), member, item_id, bytes_max)
 
@@ -63,13 +53,13 @@ def _find_file(root: bytes, below: str) -> tuple[bytes, str]:
     return path, ""
 
 
-def _unpack(archive: bytes, file_name: str, member: str, item_id: str, bytes_max: int) -> SourceContent:
+def _unpack(archive: bytes, file_name: str, member: str, item_id: str, bytes_max: int) -> bytes:
     arguments = json.dumps([file_name, member])
     key = sha256(archive).digest(), member
-    fingerprint, _, content = _members.get(key, lambda: run_isolated("member", arguments, archive)).partition(b"\n")
+    content = _members.get(key, lambda: run_isolated("member", arguments, archive))
     if len(content) > bytes_max:
         raise TooLarge(f"{item_id} has {len(content):,} bytes; the limit for this view is {bytes_max:,}")
-    return SourceContent(content, fingerprint.decode())
+    return content
 
 
 def _read_below(path: bytes, allowed: set[bytes], item_id: str, bytes_max: int) -> bytes:

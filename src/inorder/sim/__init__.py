@@ -7,10 +7,9 @@ with its own books, and an `oracle` that derives the outcome of every item from 
     python -m inorder.sim soak --seconds 60
     python -m inorder.sim explore          every interleaving of a small scope
     python -m inorder.sim crash 42         one seed of a complete run that is crashed repeatedly
-    python -m inorder.sim cluster          a thousand workers, lost nodes, a slow network; with a chart
 
 `disk` simulates a disk that loses what was not synced. `crash` loses power at every moment of a program, and crashes
-complete runs on such a disk. `cluster` simulates a large cluster.
+complete runs on such a disk.
 
 The tools for tests of your own code are in `inorder.testing`.
 """

@@ -1,4 +1,4 @@
-"""The simulator on the command line: `run`, `hunt`, `crash`, `soak`, `explore`, `cluster`."""
+"""The simulator on the command line: `run`, `hunt`, `crash`, `soak`, `explore`."""
 
 import argparse
 import sys
@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from .cluster.command import add_arguments, simulate
 from .coverage import ALL, find_marks
 from .crash.runs import CrashReport, crash_seed
 from .explore import Scope, explore
@@ -16,7 +15,7 @@ _PROGRESS_S = 5.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Return the exit status: 0 promises kept, 1 a cluster lost too much, 2 a bad option, 6 a broken promise."""
+    """Return the exit status: 0 promises kept, 2 a bad option, 6 a broken promise."""
     parser = argparse.ArgumentParser(prog="python -m inorder.sim", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run one seed and print its transcript")
@@ -35,7 +34,6 @@ def main(arguments: list[str] | None = None) -> int:
     scope.add_argument("--faults", type=int, default=1)
     scope.add_argument("--batch-limit", type=int, default=2)
     scope.add_argument("--error-budget", type=int, default=None)
-    add_arguments(commands.add_parser("cluster", help="simulate a large cluster on a virtual clock, and draw it"))
     options = parser.parse_args(arguments)
     if options.command == "run":
         return _run(options.seed)
@@ -45,8 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
         return _crash(options.seed)
     if options.command == "soak":
         return _soak(options.first, options.seconds)
-    if options.command == "cluster":
-        return simulate(options)
     return _explore(
         Scope(
             items=options.items,

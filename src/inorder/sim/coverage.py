@@ -5,9 +5,6 @@ branches that the kernel took, ways in which runs ended. Over enough seeds every
 checks that.
 """
 
-from collections import Counter
-from collections.abc import Iterable
-
 from inorder.core.state import Counters, StopKind
 
 from .scenario import Fate, Faults
@@ -62,11 +59,3 @@ def find_marks(report: WorldReport) -> set[str]:
     if not report.scenario.items:
         marks.add("plan: empty")
     return marks
-
-
-def find_missing(reports: Iterable[WorldReport]) -> list[str]:
-    """Find the marks that none of these simulations hit."""
-    hit: Counter[str] = Counter()
-    for report in reports:
-        hit.update(find_marks(report))
-    return [mark for mark in ALL if not hit[mark]]

@@ -29,7 +29,7 @@ from inorder.errors import Category, Failure
 
 from .clock import VirtualClock
 from .event_queue import EventQueue
-from .scenario import Fate, Scenario, SimItem
+from .scenario import Fate, Scenario, SimItem, hand_over_random
 
 _FATE_OUTCOMES = {
     Fate.OK: State.TERMINAL_SUCCESS,
@@ -83,6 +83,7 @@ class SimEngine:
         self._faults = scenario.faults
         self._clock = clock
         self._rng = Random(scenario.seed ^ 0x5EED)
+        self._hand_over_rng = hand_over_random(scenario.seed)
         self._event_queue = EventQueue(clock)
         self._schedule = self._event_queue.schedule
         self._workers: dict[int, _SimWorker] = {}
@@ -199,7 +200,8 @@ class SimEngine:
         item: SimItem = task.item
         flaky = self.failures[task.seq] < item.failures
         for number in range(item.hand_overs):
-            moment_ms = self._rng.randrange(min(item.duration_ms, self._scenario.timeout_ms or item.duration_ms) + 1)
+            last_ms = min(item.duration_ms, self._scenario.timeout_ms or item.duration_ms)
+            moment_ms = self._hand_over_rng.randrange(last_ms + 1)
             self._schedule(moment_ms * number // item.hand_overs, partial(self._hand_over, worker, task, number))
         if not worker.isolated and self._inject_fault(worker, item.duration_ms):
             return

@@ -93,7 +93,7 @@ def draw_scenario(seed: int) -> Scenario:
     """Draw the scenario of a seed."""
     rng = Random(seed)
     timeout_ms = rng.choice((None, None, 60))
-    items = _draw_items(rng)
+    items = _draw_items(rng, hand_over_random(seed))
     options = _draw_options(rng, items)
     if timeout_ms is None and any(item.fate is Fate.HANG for item in items):
         # Nothing but the infrastructure budget ends a silent hang without a time limit.
@@ -121,7 +121,12 @@ def _draw_moments(rng: Random, chance: float, until_ms: int, values: tuple[int, 
     return tuple((rng.randrange(until_ms), rng.choice(values)) for _ in range(rng.randrange(1, 3)))
 
 
-def _draw_items(rng: Random) -> tuple[SimItem, ...]:
+def hand_over_random(seed: int) -> Random:
+    """Return the random numbers that hand-overs are drawn from. All else that a seed draws is the same without them."""
+    return Random(f"hand-overs of {seed}")
+
+
+def _draw_items(rng: Random, hand_over_rng: Random) -> tuple[SimItem, ...]:
     count = rng.choice((0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 55))
     weights = {
         Fate.OK: 60,
@@ -136,7 +141,7 @@ def _draw_items(rng: Random) -> tuple[SimItem, ...]:
     sizes = rng.choice(((0,), (100,), (10, 10, 10, 2000), (1, 50, 300)))
     keys = rng.choice((("",), ("",), ("a", "b"), ("", "x", "y", "z")))
     is_hinted = rng.random() < 0.3
-    hand_overs = rng.choice(((0,), (0,), (0, 1, 2)))
+    hand_overs = hand_over_rng.choice(((0,), (0,), (0, 1, 2)))
     items = []
     for number, fate in enumerate(fates):
         size = rng.choice(sizes)
@@ -151,7 +156,7 @@ def _draw_items(rng: Random) -> tuple[SimItem, ...]:
                 size_hint=size if is_hinted else 0,
                 cost=float(duration_ms),
                 batch_key=rng.choice(keys),
-                hand_overs=rng.choice(hand_overs),
+                hand_overs=hand_over_rng.choice(hand_overs),
             )
         )
     return tuple(items)

@@ -27,9 +27,9 @@ transaction. It may *stay ahead* instead: it `holds` every position below its ow
 `roll_back`, and `apply` skips what is stored already. Either way no seq is applied twice. At position 0 such a sink
 becomes empty too.
 
-A sink may have three more methods. `origin` returns the position at which a new run begins, if that is not the empty
-sink. `complete` is called once every entry of a run is applied, before the journal records its end. `apply_skipped`
-applies entries that were skipped and have no item. See `find_origin`, `complete_sink` and `apply_skipped`.
+A sink may have two more methods. `origin` returns the position at which a new run begins, if that is not the empty
+sink. `complete` is called once every entry of a run is applied, before the journal records its end. See `find_origin`
+and `complete_sink`.
 
 An interrupted run of a plan that is a remainder cannot be repeated: the plan has only what is left to do. So its sinks
 are brought to one position before the next run begins. If one of them stays ahead of the journal, the others must
@@ -53,8 +53,6 @@ from inorder.core.invariants import check, raise_violation
 from inorder.core.transitions import State
 from inorder.errors import Failure
 
-_SKIP = int(State.TERMINAL_SKIP)
-_ENTRIES = 1024
 """Skipped entries that are applied at once to a sink that needs each, or whose checksum is computed at once. There may
 be millions of them."""
 
@@ -237,28 +235,6 @@ def complete_sink(sink: Sink) -> None:
         complete()
 
 
-def apply_skipped(sink: Sink, start: int, count: int) -> Position:
-    """Apply entries from seq `start` on that were skipped and have no item: by its method `apply_skipped`, if the sink
-    has one, which gets their number instead of the entries themselves."""
-    apply_all = getattr(sink, "apply_skipped", None)
-    if apply_all is not None:
-        position: Position = apply_all(start, count)
-        return position
-    return apply_each_skipped(sink, start, count)
-
-
-def apply_each_skipped(sink: Sink, start: int, count: int) -> Position:
-    """The same for a sink that needs each entry."""
-    for first in range(start, start + count, _ENTRIES):
-        sink.apply([Entry(seq, _SKIP) for seq in range(first, min(first + _ENTRIES, start + count))])
-    return sink.position()
-
-
-def check_skipped(name: str, position: Position | None, start: int) -> Position:
-    """Check that entries which were skipped begin at the sink's position, as `check_run` does. Returns the position."""
-    return check_run(name, position, [Entry(start, _SKIP)])
-
-
 def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:
     """Check that a run begins at the sink's position and has no gap. Returns the position.
 
@@ -293,12 +269,3 @@ def advance_position(position: Position, entries: Sequence[Entry]) -> Position:
     text = b"".join(b"%d:%d;" % (entry.seq, entry.outcome) for entry in entries)
     successes = sum(entry.is_success for entry in entries)
     return Position(position.end + len(entries), position.offset + successes, zlib.crc32(text, position.checksum))
-
-
-def advance_skipped(position: Position, count: int) -> Position:
-    """The same for so many entries that were skipped."""
-    end, checksum = position.end + count, position.checksum
-    for start in range(position.end, end, _ENTRIES):
-        text = "".join([f"{seq}:{_SKIP};" for seq in range(start, min(start + _ENTRIES, end))])
-        checksum = zlib.crc32(text.encode(), checksum)
-    return Position(end, position.offset, checksum)

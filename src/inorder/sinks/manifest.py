@@ -15,7 +15,7 @@ bytes. A row that cannot be encoded stops the run before any byte of it is writt
 import contextlib
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -32,7 +32,6 @@ from .packed_lines import PackedFile
 
 Fields = Mapping[str, Any]
 _BLOCK_BYTES = 2**16
-_COPY_BYTES = 2**20
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -66,10 +65,13 @@ class ManifestSink:
         lock: Lock | None = None,
         appends: bool = False,
         is_sparse: bool = False,
+        known: tuple[int, int] = (0, 0),
     ) -> None:
+        """`known`: how many bytes at the beginning of the file are known not to have changed, and their checksum."""
+        self._known = known
         self.name = name
         self._filesystem = filesystem
-        self._path = path
+        self.path = self._path = path
         self._row = row
         self._head = b"".join(_encode_row(fields, f"head of {path}") for fields in head)
         self._lock = lock
@@ -94,44 +96,6 @@ class ManifestSink:
         end, offset = entries[-1].seq + 1, position.offset + len(data)
         self._position = Position(end, offset, zlib.crc32(data, position.checksum))
         return self._position
-
-    def append_rows(self, blocks: Iterable[bytes], end: int) -> Position:
-        """Append encoded rows, in blocks of whole lines, after which every seq below `end` has its row. Not atomic: a
-        run that dies in the middle is rolled back."""
-        begin, self._position = self.position(), None
-        offset, checksum, head = begin.offset, begin.checksum, b"" if begin.end else self._head
-        with translate_os_errors(f"{self._path}: rows cannot be appended"):
-            for block in _join_blocks(blocks):
-                data = head + block
-                self._file.append(data)
-                offset, checksum, head = offset + len(data), zlib.crc32(data, checksum), b""
-        self._invalidate()
-        self._position = Position(end, offset, checksum)
-        return self._position
-
-    def read_blocks(self, start: int, end: int) -> Iterator[bytes]:
-        """Yield the rows between two offsets, in blocks of whole lines. Rows may be appended meanwhile."""
-        rest = b""
-        with translate_os_errors(f"{self._path} cannot be read"):
-            for at in range(start, end, _COPY_BYTES):
-                text = rest + self._file.read(at, min(_COPY_BYTES, end - at))
-                size = text.rfind(b"\n") + 1
-                rest = text[size:]
-                if size:
-                    yield text[:size]
-
-    def read_text(self, offset: int, size: int) -> bytes:
-        """Read bytes of the rows; fewer only at their end. Rows may be appended meanwhile."""
-        with translate_os_errors(f"{self._path} cannot be read"):
-            return self._file.read(offset, size)
-
-    def skip_rows(self, offset: int, count: int) -> tuple[int, int]:
-        """Skip rows from the beginning of one on, as far as that is possible without reading them. Returns the offset
-        after those that were skipped, and how many are left to skip."""
-        if not isinstance(self._file, PackedFile):
-            return offset, count
-        with translate_os_errors(f"{self._path} cannot be read"):
-            return self._file.skip(offset, count)
 
     def position(self) -> Position:
         """Return how far it has come."""
@@ -200,8 +164,8 @@ class ManifestSink:
             self._lock.release()
 
     def _make_checksums(self) -> PrefixChecksums:
-        known = self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0)
-        return PrefixChecksums(self._file, known)
+        packed = self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0)
+        return PrefixChecksums(self._file, max(packed, self._known))
 
     def _sync(self) -> None:
         with translate_os_errors(f"{self._path} cannot be synced"):
@@ -219,6 +183,18 @@ class ManifestSink:
         """Encode the row of an entry; empty: it has none."""
         fields = self._row(entry)
         return b"" if fields is None else _encode_row(fields, f"{self._path}: row of seq {entry.seq}")
+
+
+def append_row(filesystem: Filesystem, path: str, fields: Fields) -> None:
+    """Append one row to a manifest that no sink has open, and make it durable."""
+    data = _encode_row(fields, f"{path}: a row")
+    with translate_os_errors(f"{path} cannot be appended to"):
+        file = filesystem.open(path)
+        try:
+            file.append(data)
+            file.sync()
+        finally:
+            file.close()
 
 
 def open_manifest(
@@ -242,20 +218,6 @@ def open_manifest(
     except BaseException:
         lock.release()
         raise
-
-
-def _join_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Join short blocks: each is written at once."""
-    pending: list[bytes] = []
-    size = 0
-    for block in blocks:
-        pending.append(block)
-        size += len(block)
-        if size >= _COPY_BYTES:
-            yield b"".join(pending)
-            pending, size = [], 0
-    if pending:
-        yield b"".join(pending)
 
 
 def _find_complete_size(file: AppendFile) -> int:

@@ -31,7 +31,7 @@ from inorder.host.filesystem import Filesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.paths import find_path_problem, require_safe_relative
 
-from .base import AppliedRun, Entry, Output, Position, check_run, check_skipped
+from .base import AppliedRun, Entry, Output, Position, check_run
 from .checksums import BLOCK_BYTES, PrefixChecksums
 
 SYNC_EACH_MAX = 32
@@ -104,12 +104,6 @@ class OutputsSink:
                 self._unpublish(path)
         checksum = zlib.crc32(b"".join(_encode_output(move.output) for move in moves), position.checksum)
         self._position = Position(entries[-1].seq + 1, position.offset + len(moves), checksum)
-        return self._position
-
-    def apply_skipped(self, start: int, count: int) -> Position:
-        """Advance by entries that have no files."""
-        position = check_skipped(self.name, self._position, start)
-        self._position = Position(position.end + count, position.offset, position.checksum)
         return self._position
 
     def position(self) -> Position:

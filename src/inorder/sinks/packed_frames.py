@@ -1,18 +1,11 @@
-"""The frames of packed lines: whole lines each, which are read at any offset, and counted without reading them.
+"""The frames of packed lines: whole lines each, which are read at any offset.
 
 Before each frame there is a skippable one, which every tool for Zstandard leaves out. It has two numbers, the
-compressed and the original size of the next frame, so that a line is found without decompressing those before it; and
-the lengths of its lines, compressed, so that lines are counted without decompressing them.
+compressed and the original size of the next frame, so that a line is found without decompressing those before it.
 """
 
-import contextlib
 import struct
-import sys
-import zlib
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -22,8 +15,7 @@ from inorder.host.zstd import load_zstd
 
 _LEVEL = 1
 _PREFIX = struct.Struct("<IIII")
-"""The magic number of a skippable frame, the size of its content, and the two sizes of the frame that follows. The rest
-of the content are the lengths of the lines."""
+"""The magic number of a skippable frame, the size of its content, and the two sizes of the frame that follows."""
 _HEADER_BYTES = 8
 """Of the prefix, without the content."""
 _SKIPPABLE = 0x184D2A5D
@@ -55,16 +47,12 @@ class _Frame(NamedTuple):
     place: int
     """Offset in the file."""
     packed_size: int
-    lengths_size: int
-    """Bytes before `place` that have the lengths of its lines."""
 
 
 def encode_frame(lines: bytes) -> bytes:
-    """A frame of these lines, after its sizes and the lengths of the lines."""
+    """Return a frame of these lines, after its sizes."""
     frame: bytes = load_zstd().compress(lines, level=_LEVEL)
-    lengths = pack_lengths(lines)
-    size = _PREFIX.size - _HEADER_BYTES + len(lengths)
-    return _PREFIX.pack(_SKIPPABLE, size, len(frame), len(lines)) + lengths + frame
+    return _PREFIX.pack(_SKIPPABLE, _PREFIX.size - _HEADER_BYTES, len(frame), len(lines)) + frame
 
 
 class PackedFrames:
@@ -78,8 +66,6 @@ class PackedFrames:
         self._latest: dict[int, bytes] = {}
         """The lines of the frames that were read last, by number: two of them, because a block may lie in two frames,
         and the next one in either."""
-        self._latest_ends: tuple[int, Sequence[int]] = -1, ()
-        """The number of the frame whose lengths were read last, and the offset in it of the end of each line."""
 
     def read(self, offset: int, size: int) -> bytes:
         """Read `size` bytes of lines; fewer only at their end. Raises IntegrityError for a damaged file."""
@@ -94,20 +80,6 @@ class PackedFrames:
             number += 1
         return b"".join(blocks)
 
-    def skip(self, offset: int, count: int) -> tuple[int, int]:
-        """Skip lines from the beginning of one on, as far as their lengths are known. Returns the offset after those
-        that were skipped, and how many are left to skip."""
-        frames = self._load_frames()
-        number = self._find_frame(frames, offset) if offset < self._head.bytes else len(frames)
-        while count and number < len(frames):
-            start, ends = frames[number].start, self._read_ends(number)
-            before = 0 if offset == start else bisect_left(ends, offset - start) + 1
-            if not ends or (before and (before > len(ends) or ends[before - 1] != offset - start)):
-                break  # not known, or not the beginning of a line
-            skipped = min(count, len(ends) - before)
-            offset, count, number = start + ends[before + skipped - 1], count - skipped, number + 1
-        return offset, count
-
     @property
     def held_bytes(self) -> int:
         """Memory for lines that were read."""
@@ -115,21 +87,12 @@ class PackedFrames:
 
     def release(self) -> None:
         """Release the memory of the frames that were read last. A file that is closed may live on for a while."""
-        self._latest, self._latest_ends = {}, (-1, ())
+        self._latest = {}
 
     def _load_frames(self) -> list[_Frame]:
         if self._frames is None:
             self._frames = list(self._list_frames())
         return self._frames
-
-    def _read_ends(self, number: int) -> Sequence[int]:
-        """The end of each line of a frame; empty: they are not known."""
-        if self._latest_ends[0] != number:
-            frame = self._load_frames()[number]
-            lengths = _unpack_lengths(self._read_at(frame.place - frame.lengths_size, frame.lengths_size))
-            ends = [*accumulate(lengths)]
-            self._latest_ends = number, ends if ends and ends[-1] == frame.size else ()
-        return self._latest_ends[1]
 
     def _list_frames(self) -> Iterator[_Frame]:
         start = place = 0
@@ -138,10 +101,9 @@ class PackedFrames:
             if len(prefix) < _PREFIX.size:
                 break
             magic, length, packed_size, size = _PREFIX.unpack(prefix)
-            lengths_size = length + _HEADER_BYTES - _PREFIX.size
-            if magic != _SKIPPABLE or lengths_size < 0 or not size:
+            if (magic, length) != (_SKIPPABLE, _PREFIX.size - _HEADER_BYTES) or not size:
                 break
-            frame = _Frame(start, size, place + _PREFIX.size + lengths_size, packed_size, lengths_size)
+            frame = _Frame(start, size, place + _PREFIX.size, packed_size)
             yield frame
             start, place = start + size, frame.place + packed_size
         if (start, place) != (self._head.bytes, self._head.packed_bytes):
@@ -177,22 +139,3 @@ class PackedFrames:
 
     def _make_error(self, problem: str) -> IntegrityError:
         return IntegrityError(f"{self._path} is damaged ({problem}); restore it from a backup")
-
-
-def pack_lengths(lines: bytes) -> bytes:
-    """Compress the lengths of lines, with their newlines."""
-    lengths = array("I", [len(line) + 1 for line in lines[:-1].split(b"\n")])
-    if sys.byteorder == "big":
-        lengths.byteswap()
-    return zlib.compress(lengths.tobytes(), 1)
-
-
-def _unpack_lengths(packed: bytes) -> Sequence[int]:
-    """The inverse of `pack_lengths`. Empty: there are none, or they are damaged."""
-    lengths = array("I")
-    with contextlib.suppress(zlib.error, ValueError):
-        if packed:
-            lengths.frombytes(zlib.decompress(packed))
-    if sys.byteorder == "big":
-        lengths.byteswap()
-    return lengths

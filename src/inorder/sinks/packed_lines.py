@@ -86,11 +86,6 @@ class PackedFile:
             data += self._file.read(begin, size - len(data))
         return data
 
-    def skip(self, offset: int, count: int) -> tuple[int, int]:
-        """Skip lines from the beginning of one on, as far as that is possible without reading them. Returns the offset
-        after those that were skipped, and how many are left to skip."""
-        return self._frames.skip(offset, count) if offset < self._start else (offset, count)
-
     def append(self, data: bytes) -> None:
         """Append all of `data`."""
         self._file.append(data)

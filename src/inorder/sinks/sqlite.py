@@ -17,6 +17,7 @@ which makes everything before it durable too. A checkpoint would do the same, bu
 
 import os
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -29,10 +30,7 @@ from .base import (
     Entry,
     Position,
     advance_position,
-    advance_skipped,
-    apply_each_skipped,
     check_run,
-    check_skipped,
 )
 
 Write = Callable[[sqlite3.Connection, Sequence[Entry]], None]
@@ -60,38 +58,16 @@ _INFRASTRUCTURE_CODES = {
 _PATH_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 
-class SqliteSink:
-    """Writes rows with a function of the user.
+class DatabaseSink(ABC):
+    """Writes rows and its position to an SQLite database, in one transaction. Subclasses write the rows of entries.
 
-    `schema` is SQL that creates what does not exist yet; it runs at every opening. `version` is the version of that
-    schema; a database with a higher one is refused. `write` gets the successes of a run, and the failures that have a
-    partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `clear` is SQL that
-    removes everything that `write` has written. `name` identifies the sink in the journal and in the database. `wait_s`
-    is how long to wait for another program that writes to the same database. With `keeps`, a new run keeps the rows of
-    earlier ones: for a plan that is a remainder.
-
-    Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
-    or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
-
-    >>> import os, tempfile
-    >>> from inorder.core.transitions import State
-    >>> from inorder.sinks import Entry, SqliteSink
-    >>> schema = "CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY, result TEXT);"
-    >>> def write(connection, entries):
-    ...     rows = [(entry.seq, entry.payload) for entry in entries]
-    ...     connection.executemany("INSERT INTO results VALUES (?, ?)", rows)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sink = SqliteSink(os.path.join(folder, "results.sqlite"), schema, write)
-    ...     print(sink.apply([Entry(0, State.TERMINAL_SUCCESS, payload="a")]).end)
-    ...     sink.close()
-    1
+    The arguments, and what it raises, are those of `SqliteSink`.
     """
 
     def __init__(
         self,
         path: str,
         schema: str,
-        write: Write,
         *,
         clear: str | None = None,
         version: int = 1,
@@ -104,7 +80,6 @@ class SqliteSink:
         """Whether what it has written cannot be undone, and other sinks follow it; see `inorder.sinks.base`."""
         self._path = path
         self._schema = schema
-        self._write = write
         self._clear = clear
         self._version = version
         self._lock = Lock(f"{path}.{name}.lock", path)
@@ -137,14 +112,6 @@ class SqliteSink:
             return advance_position(position, entries)
         added = sum(entry.applies for entry in entries)
         return Position(position.end + len(entries), position.offset + added, position.checksum)
-
-    def apply_skipped(self, start: int, count: int) -> Position:
-        """Write the position after entries that have no rows."""
-        check_skipped(self.name, self._position, start)
-        if self.is_final or self._stored != self._position:  # some of them may be stored already
-            return apply_each_skipped(self, start, count)
-        self._move_to(advance_skipped(self._position, count), f"seqs {start} to {start + count - 1} cannot be written")
-        return self._position
 
     def position(self) -> Position:
         """Return the position of the run; `offset` counts successes. The database may be ahead of it."""
@@ -188,11 +155,6 @@ class SqliteSink:
             self._clear_all()
         self._position = position
 
-    def skip_to(self, position: Position) -> None:
-        """Set the position of an empty sink, because the entries before it have no rows."""
-        check(self._stored.end == 0, f"sink {self.name} is not empty: it is at {self._stored}")
-        self._move_to(position, "its position cannot be written")
-
     def close(self) -> None:
         """Close the database, then release the lock. Idempotent."""
         self._connection.close()
@@ -216,11 +178,9 @@ class SqliteSink:
         self._stored = position
         self._is_synced = False
 
+    @abstractmethod
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         """Write the rows of entries. Called in a transaction."""
-        applied = [entry for entry in entries if entry.applies]
-        if applied:
-            self._write(self._connection, applied)
 
     def _connect(self, wait_s: float) -> sqlite3.Connection:
         with self._translate_errors("it cannot be opened"):
@@ -287,6 +247,54 @@ class SqliteSink:
             yield
         except sqlite3.Error as error:
             raise translate_sqlite_error(error, self._path, doing) from error
+
+
+class SqliteSink(DatabaseSink):
+    """Writes rows with a function of the user.
+
+    `schema` is SQL that creates what does not exist yet; it runs at every opening. `version` is the version of that
+    schema; a database with a higher one is refused. `write` gets the successes of a run, and the failures that have a
+    partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `clear` is SQL that
+    removes everything that `write` has written. `name` identifies the sink in the journal and in the database. `wait_s`
+    is how long to wait for another program that writes to the same database. With `keeps`, a new run keeps the rows of
+    earlier ones: for a plan that is a remainder.
+
+    Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
+    or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
+
+    >>> import os, tempfile
+    >>> from inorder.core.transitions import State
+    >>> from inorder.sinks import Entry, SqliteSink
+    >>> schema = "CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY, result TEXT);"
+    >>> def write(connection, entries):
+    ...     rows = [(entry.seq, entry.payload) for entry in entries]
+    ...     connection.executemany("INSERT INTO results VALUES (?, ?)", rows)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sink = SqliteSink(os.path.join(folder, "results.sqlite"), schema, write)
+    ...     print(sink.apply([Entry(0, State.TERMINAL_SUCCESS, payload="a")]).end)
+    ...     sink.close()
+    1
+    """
+
+    def __init__(
+        self,
+        path: str,
+        schema: str,
+        write: Write,
+        *,
+        clear: str | None = None,
+        version: int = 1,
+        name: str = "sqlite",
+        wait_s: float = 30.0,
+        keeps: bool = False,
+    ) -> None:
+        self._write = write
+        super().__init__(path, schema, clear=clear, version=version, name=name, wait_s=wait_s, keeps=keeps)
+
+    def _write_entries(self, entries: Sequence[Entry]) -> None:
+        applied = [entry for entry in entries if entry.applies]
+        if applied:
+            self._write(self._connection, applied)
 
 
 def _make_drop_script(schema: str) -> str:

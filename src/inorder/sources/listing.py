@@ -14,7 +14,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from inorder.errors import InfrastructureError, OperatorError
-from inorder.files.listing import share_remote
 from inorder.stage.contracts import StageError
 
 from .address import parse_address
@@ -136,11 +135,6 @@ class RemoteListing:
         address = self._address
         key = "" if path == address.path else path.removeprefix(address.base)
         return key.encode("utf-8", "surrogateescape")
-
-
-def open_listing(text: str, limits: FetchLimits | None = None) -> RemoteListing:
-    """The listing of a source: while listings are shared, the one that was taken first."""
-    return share_remote(text, partial(RemoteListing, text, limits))
 
 
 def identify_listing(text: str) -> str:

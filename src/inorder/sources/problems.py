@@ -63,7 +63,7 @@ class RemoteProblem(InorderError):
         """The failure of an item that needs the object."""
         if self.kind == "transient":
             return StageError(str(self), category="provider", retryable=True, retry_after_s=self.retry_after_s)
-        return StageError(str(self), category="io" if self.kind in ("changed", "other") else "input")
+        return StageError(str(self), category="input" if self.kind == "missing" else "io")
 
     def to_listing_error(self) -> InorderError:
         """The failure of a run whose sources cannot be listed."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.inputs import AddressedInput
 
 from .fetching import Fetcher, FetchLimits
 from .problems import RemoteProblem

@@ -7,7 +7,9 @@ not know how many workers there are, so results do not change.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+from inorder.engines.base import ResizableEngine
 
 from .monitor.histograms import Histogram
 
@@ -63,19 +65,13 @@ class AutoscaleRule:
         return self.workers
 
 
-class Resizable(Protocol):
-    """An engine whose number of workers can change."""
-
-    def resize(self, count: int) -> None:
-        """Change the number of workers."""
-        ...
-
-
 class StageAutoscaler:
     """Feeds the rule with measurements, and resizes the engine to its decisions. `is_saturated` says whether every
     worker is busy and items are waiting."""
 
-    def __init__(self, engine: Resizable, workers_max: int, is_saturated: Callable[[], bool], now_ms: int) -> None:
+    def __init__(
+        self, engine: ResizableEngine, workers_max: int, is_saturated: Callable[[], bool], now_ms: int
+    ) -> None:
         self._engine = engine
         self._is_saturated = is_saturated
         self._rule = AutoscaleRule(workers_max)

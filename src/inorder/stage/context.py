@@ -15,10 +15,10 @@ from inorder.stage.options import StageOptions
 
 from .contracts import StageHooks, WorkItem
 from .data_layout import NameTooLongError, resolve_output
-from .file_stat import FileStat
+from .files.file_stat import FileStat
 from .fingerprints import list_published
+from .inputs import read_content
 from .partial_results import encode_partial
-from .store.reading import read_content
 
 if TYPE_CHECKING:
     from .worker import StageTask
@@ -57,8 +57,6 @@ class StageContext:
         options: StageOptions,
         resources: dict[str, Any],
         staging: str = "",
-        *,
-        is_stored: bool = False,
     ) -> None:
         self.stage = stage
         self.options = options
@@ -70,6 +68,8 @@ class StageContext:
         self.partial: Any = None
         self.check_inputs: Callable[[], list[tuple[FileStat, str]]] = list
         """Raises if an input has changed since the attempt began. Returns stat and hash of every input."""
+        self.stats: dict[str, FileStat] = {}
+        """The stat of each input that is a file, as the driver sees it, from before it was read."""
         self._staging = staging
         self._token = ""
         self.delivery: Any = None
@@ -81,9 +81,6 @@ class StageContext:
         """Files in DATA to remove when the item is committed."""
         self.files: dict[str, str] = {}
         """Staged files of this attempt, by the path at which they will be published."""
-        self.is_stored = is_stored
-        self.contents: dict[str, bytes] = {}
-        """What `write_output` was called with, if results go to a store."""
 
     def warn(self, message: str) -> None:
         """Record a warning in the manifest without failing the item. At most 100 are kept."""
@@ -98,16 +95,17 @@ class StageContext:
         from run to run: they are not in the manifest, and an attempt that fails reports nothing.
 
         Raises TypeError or ValueError for a value that is neither text nor a finite number of at least 0."""
+        measures = self.measures
         for name, value in values.items():
             if isinstance(value, str):
-                self.measures[name] = value
+                measures[name] = value
                 continue
             if not isinstance(value, (int, float)):
                 raise TypeError(f"{name} must be a number or text, got {type(value).__name__}")
             if not 0 <= value < math.inf:
                 raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
-            known = self.measures.get(name, 0)
-            self.measures[name] = value if isinstance(known, str) else known + value
+            known = measures.get(name)
+            measures[name] = value if known is None or isinstance(known, str) else known + value
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report the progress of this item, for the live display, telemetry and stall warnings. Counts as a heartbeat.
@@ -180,17 +178,11 @@ class StageContext:
         return self.item.outputs[name]
 
     def write_output(self, name: str, content: bytes) -> None:
-        """Write an output: to the file `output(name)`, or to the store of a stage that has one. Raises KeyError for a
-        name that the item does not declare."""
-        if self.is_stored:
-            self._find_output(name)
-            self.contents[name] = content
-        else:
-            self.output(name).write_bytes(content)
+        """Write an output to the file `output(name)`. Raises KeyError for a name that the item does not declare."""
+        self.output(name).write_bytes(content)
 
     def read_input(self, name: str) -> bytes:
-        """Read an input of the item: a file, or a result in the store of another stage. Raises KeyError for a name that
-        the item does not have."""
+        """Read an input of the item. Raises KeyError for a name that the item does not have."""
         return read_content((self.item.inputs if self.item is not None else {})[name])
 
     def deliver(self, value: Any) -> None:

@@ -15,20 +15,14 @@ import msgspec
 from inorder.engines.attempt import Skip
 from inorder.errors import OperatorError, StageError, require
 
+from .inputs import Input
 from .options import StageOptions
-from .store.inputs import Input, StoredInput
-from .unchanged.derivation import Derivation, LastRun, PlanEdits
 
 if TYPE_CHECKING:
     from .context import StageContext
 
 __all__ = [
     "Barrier",
-    "Configurable",
-    "Derivation",
-    "LastRun",
-    "PlanEdits",
-    "PredictionRules",
     "Skip",
     "Stage",
     "StageError",
@@ -54,7 +48,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     item_id: str
     """Unique in the plan and the same on every run; usually the path of the input relative to its root."""
     inputs: Mapping[str, Input] = {}
-    """Files that the result depends on, or results of another stage. Their content is part of the fingerprint."""
+    """Files that the result depends on. Their content is part of the fingerprint."""
     outputs: Mapping[str, str | Path] = {}
     """Files that the worker writes, by name, relative to DATA. `ctx.output(name)` gives the path to write to."""
     cfg_hash: str = ""
@@ -68,7 +62,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     """Small hints for the worker; not part of any fingerprint."""
     batch_key: str = ""
     """Items with the same key are dispatched together."""
-    reads: Sequence[str | StoredInput] = ()
+    reads: Sequence[str] = ()
     """Paths in DATA that the worker reads besides the inputs. On a node that does not see DATA, files are sent along;
     an item that reads a folder runs on the driver's machine. Not part of any fingerprint."""
     identity: str = ""
@@ -100,11 +94,6 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
         return check(self, str(data), fingerprinting=fingerprinting).is_satisfied
 
 
-MakeItems = Callable[[str, Mapping[str, StoredInput]], Sequence[WorkItem]]
-"""Makes the items of a stage for one document, from its id and the results that earlier stages have just made of it: by
-the paths of these outputs, without the id."""
-
-
 class Barrier(msgspec.Struct, frozen=True):
     """Separates items in a plan: items after it are not requested before all items before it are committed.
 
@@ -131,16 +120,8 @@ class StagePlan(msgspec.Struct, frozen=True):
     retires: Callable[[str, str], bool] | None = None
     """Called with `item_id` and first input of each item of earlier runs that is not in this plan: whether to remove
     its outputs. If set, the outputs of an item that fails are removed too. None: nothing is removed."""
-    judge: Callable[[WorkItem, Callable[[Input], str]], str] | None = None
-    """Decides whether an item without outputs is up to date: returns the reason to skip it, or an empty string. Called
-    with the item and a function that returns the SHA-256 of an input."""
     expected_items: int | None = None
     """Estimate of the number of items for the progress bar, if the exact number is unknown."""
-    is_stored: bool = False
-    """Whether results go to the store of the stage, `DATA/store/<stage>.sqlite`, and not to files. Every item has one
-    output then, which its worker passes to `ctx.write_output`."""
-    derived_from: Derivation | None = None
-    """The results that the items are made of; None: every item is checked in every run."""
     is_remainder: bool = False
     """Whether the items are what is left to do, as the last of the stage's own sinks knows, so that the plan changes as
     the run commits. An interrupted run is not resumed then: all sinks, the manifest included, are brought to the
@@ -149,9 +130,8 @@ class StagePlan(msgspec.Struct, frozen=True):
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""
-    owns_device: bool = True
-    """For the policy `gpu` on this machine: whether the workers use the device themselves, and so must be threads of
-    one process. If not, they are processes, and the device belongs to another process that they call."""
+    unit: str = ""
+    """What the items are for a user, in the plural, for progress: `files`. Empty: they are items."""
 
     def __post_init__(self) -> None:
         require(
@@ -258,24 +238,6 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Exceptions of hooks, and warnings of the journal."""
 
 
-class PredictionRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What `inorder plan` may assume about the worker of a stage. Every rule must hold whenever the worker runs.
-
-    >>> rules = PredictionRules(outcome=lambda item: Skip("too large") if item.cost_hint > 100 else None)
-    """
-
-    outcome: Callable[[WorkItem], Skip | StageError | None] = lambda item: None
-    """What the worker returns or raises, if the item alone decides it; None: it must be run."""
-    is_removal: Callable[[WorkItem], bool] = lambda item: False
-    """Whether the item removes what was made of a file that no longer exists."""
-    removes: Callable[[WorkItem], Iterable[str]] = lambda item: ()
-    """Files in DATA that are removed when the item is committed, relative to DATA."""
-    waits_for: Callable[[WorkItem], Iterable[str]] = lambda item: ()
-    """Files in DATA, made by earlier items, that decide whether the plan has this item."""
-    changes_with: tuple[Literal["input", "configuration"], ...] = ()
-    """A change of any of these always changes the bytes of the outputs that other stages read."""
-
-
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """A stage that the command line can run: `inorder stage package.module:name SRC...`.
 
@@ -298,42 +260,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     sinks: Callable[[Path], Sequence[Any]] | None = None
     """Makes further sinks from DATA. Each is opened once per run and gets what workers pass to `ctx.deliver`, in
     order."""
-    follow: Callable[[Path], MakeItems | None] | None = None
-    """For a stage that a worker of an earlier stage can go on with: called with DATA, returns the function that makes
-    its items, which is sent to worker processes; None: it cannot go on with this DATA."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
-    imports: tuple[str, ...] = ()
-    """Modules that the worker imports with its first items. In a run of several stages, a worker process that is
-    started before they are known imports these."""
-    update_imports: tuple[str, ...] | None = None
-    """All that such a process imports if few items of the run have changed, and workers of an earlier stage go on with
-    them; None: the same as otherwise."""
-    follow_imports: tuple[str, ...] = ()
-    """The same for items that a worker of an earlier stage goes on with: its process imports these."""
-    finish_imports: tuple[str, ...] = ()
-    """Modules that `finish` imports. In a run of several stages that has little to do, they are imported while the
-    workers of an earlier stage are busy."""
-    prediction: PredictionRules = PredictionRules()
-    """What `inorder plan` and `inorder explain` may assume about the worker."""
     remote: StageHooks | None = None
     """The hooks of a run with remote sources, in place of `hooks`. The plan gets the address of such a source as a str;
     None: the plan takes only paths."""
-
-
-class Configurable(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage with settings. The manifest records their values, so that the same plan can be made again.
-
-    >>> class Settings(msgspec.Struct):
-    ...     suffix: str = ".txt"
-    >>> def make(settings):
-    ...     items = [WorkItem(item_id="a" + settings.suffix)]
-    ...     return Stage(name="upper", plan=lambda sources, data: StagePlan("upper", items), worker=lambda item: None)
-    >>> Configurable(settings=Settings, make=make).make(Settings()).name
-    'upper'
-    """
-
-    settings: type[msgspec.Struct]
-    """A struct in which every field has a default and can be encoded as JSON."""
-    make: Callable[[Any], Stage]
-    """Makes the stage from its settings."""

@@ -9,9 +9,7 @@ from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.paths import find_path_problem
 
-from .store.format import require_current_data
-
-RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", "store", ".staging")
+RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
 """Folders of DATA that belong to the runner."""
 FINGERPRINT_SUFFIX = ".fp.json"
 """Added to the path of an item's first output, it gives the path of its fingerprint."""
@@ -21,8 +19,11 @@ _PATH_BYTES_MAX = 4095
 """The limit of Linux for a path in a system call."""
 _BAD_PATH = (EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 """Errors that another path avoids."""
+_EARLIER = ("index.sqlite", "index.draft.sqlite", *(f"store/{stage}.sqlite" for stage in ("doctags", "chunk", "embed")))
+"""Files that only earlier versions have written."""
 _OTHER_DATA = "choose another directory with --data"
-_reserved_prefixes: set[str] = set()
+_LIBRARY_PREFIX = "library."
+"""What the names of the files directly in DATA begin with that belong to the pipeline."""
 
 
 class NameTooLongError(ValueError):
@@ -39,9 +40,6 @@ class DataLayout:
         self.lock = f"{self.data}/locks/{stage}.lock"
         self.live = f"{self.data}/locks/{stage}.live.json"
         self.cache = f"{self.data}/cache/{stage}.sqlite"
-        self.receipt = f"{self.data}/cache/{stage}.receipt.json"
-        self.listing = f"{self.data}/cache/{stage}.listing"
-        self.store = f"{self.data}/store/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 
     def telemetry_path(self, run_id: str, folder: str | os.PathLike[str] | None = None) -> str:
@@ -73,6 +71,16 @@ class DataLayout:
             raise InfrastructureError(message) from error
 
 
+def list_stages(data: str) -> list[str]:
+    """Return the names of all stages that have a manifest or a journal in DATA, sorted."""
+    found: set[str] = set()
+    for folder, suffix in (("manifests", ".jsonl"), ("journal", ".journal")):
+        with contextlib.suppress(OSError):
+            names = os.listdir(f"{data}/{folder}")
+            found |= {name.removesuffix(suffix) for name in names if name.endswith(suffix)}
+    return sorted(found - {""})
+
+
 def create_option_folder(option: str, path: str | os.PathLike[str]) -> None:
     """Create a folder that an option names. Raises OperatorError if that is impossible."""
     try:
@@ -81,6 +89,17 @@ def create_option_folder(option: str, path: str | os.PathLike[str]) -> None:
         raise OperatorError(
             f"{option} cannot be used: {_shorten(os.fspath(path))}: {error.strerror or error}"
         ) from error
+
+
+def require_current_data(data: str) -> None:
+    """Raise OperatorError if DATA was written by an earlier version, which had a database per stage and one for the
+    index. Nothing converts it, so that nothing is read wrongly or half written."""
+    for name in _EARLIER:
+        if os.path.exists(f"{data}/{name}"):
+            raise OperatorError(
+                f"{data}/{name} was written by an earlier version of inorder; remove DATA and run again, or use that"
+                " version"
+            )
 
 
 def require_directory(data: str) -> None:
@@ -98,21 +117,11 @@ def _shorten(path: str) -> str:
     return path.removeprefix(here)
 
 
-def reserve_files(*prefixes: str) -> None:
-    """Reserve the files directly in DATA whose names start with one of the prefixes. For a layer above that writes
-    files of its own there. Idempotent; worker processes reserve the same files as the process that runs the stage."""
-    _reserved_prefixes.update(prefixes)
-
-
-def reserved_prefixes() -> tuple[str, ...]:
-    """Every prefix that was passed to `reserve_files`."""
-    return tuple(sorted(_reserved_prefixes))
-
-
 def is_reserved(path: str) -> bool:
-    """Whether a path relative to DATA cannot be an output: it lies in a folder of the runner or is a reserved file."""
+    """Whether a path relative to DATA cannot be an output: it lies in a folder of the runner, belongs to the library,
+    or would look like a file of an earlier version."""
     top, _, below = path.partition("/")
-    return top in RESERVED_FOLDERS or (not below and top.startswith(reserved_prefixes()))
+    return top in RESERVED_FOLDERS or path in _EARLIER or (not below and top.startswith(_LIBRARY_PREFIX))
 
 
 def resolve_output(data: str, path: str | os.PathLike[str]) -> str:

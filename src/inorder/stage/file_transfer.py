@@ -3,9 +3,6 @@
 A node that sees the driver's files reads inputs in place and writes to the same staging, as a local process does. To
 any other node the inputs are sent with the item, into a folder of that item alone, and its outputs come back with the
 result into the driver's staging. An item that is too large to send, or that reads a whole folder, runs on the driver.
-
-Results in the store of a stage are sent as bytes to every node: a database must not be read over a network filesystem
-while the driver writes to it. Results for the store come back as bytes.
 """
 
 import contextlib
@@ -29,12 +26,9 @@ from inorder.host.filesystem import make_directories
 
 from .context import StageLookahead
 from .contracts import StageError
-from .file_stat import FileStat
+from .files.file_stat import FileStat
 from .fingerprints import resolve_outputs
-from .store.database import open_store
-from .store.inputs import AddressedInput, Input, StoredInput, list_files
-from .store.reading import read_content
-from .store.rows import StoredItem
+from .inputs import AddressedInput, list_files, read_content
 from .worker import StageResult, StageTask, StageWork
 
 _MARKER = "mark"
@@ -54,8 +48,6 @@ class SentItem(NamedTuple):
     """An item as it is sent to a node."""
 
     task: StageTask
-    stats: dict[str, FileStat] = {}  # noqa: RUF012
-    """The stat of each input on the driver."""
     paths: dict[str, str] = {}  # noqa: RUF012
     """The path of each input on the driver."""
     files: list[SentFile] | None = None
@@ -79,9 +71,7 @@ class StageFileTransfer:
         send_bytes_max: int,
         *,
         fingerprinting: bool = True,
-        is_stored: bool = False,
     ) -> None:
-        self._is_stored = is_stored
         self._data = data
         self._staging = staging
         self._send_bytes_max = send_bytes_max
@@ -100,24 +90,25 @@ class StageFileTransfer:
         task: StageTask = item
         if task.skip:
             return SentItem(task), 0
-        outputs = task.item.outputs if sees_files or self._is_stored else self._resolve_outputs(task)
+        outputs = task.item.outputs if sees_files else self._resolve_outputs(task)
         paths = list_files(task.item.inputs)
         stats = {name: FileStat.read(path) for name, path in paths.items()}
         absolute = {name: os.path.abspath(path) for name, path in paths.items()}
-        stored = self._measure_stored(task)
+        task = task._replace(stats=stats)
+        task, sent = _attach_contents(
+            task, {name: each for name, each in _list_addressed(task).items() if each.is_sent}
+        )
+        if sent > self._send_bytes_max:
+            return None
         if sees_files:
-            fits = stored <= self._send_bytes_max
-            task = _attach_contents(task) if fits else task
-            return SentItem(_replace_inputs(task, absolute), stats, paths), stored if fits else 0
+            return SentItem(_replace_inputs(task, absolute), paths), sent
         reads = self._list_reads(task)
         if reads is None or any(map(os.path.isdir, absolute.values())):
             return None
-        size = (
-            sum(stat.size for stat in stats.values())
-            + sum(map(os.path.getsize, reads))
-            + stored
-            + _measure_addressed(task)
-        )
+        addressed = _list_addressed(task).items()
+        parts = {name: each for name, each in addressed if each.is_local and each.content is None}
+        size = sent + sum(map(os.path.getsize, reads))
+        size += sum(stat.size for stat in stats.values()) + sum(part.size for part in parts.values())
         if size > self._send_bytes_max:
             return None
         files = [
@@ -128,16 +119,8 @@ class StageFileTransfer:
         for name, path in paths.items():
             if FileStat.read(path).signature != stats[name].signature:
                 raise StageError(f"the input {path} changed while it was read", category="io", retryable=True)
-        task = _attach_addressed(_attach_contents(task))
-        sent = _replace_fields(_replace_inputs(task, inputs), outputs=outputs)
-        return SentItem(sent, stats, paths, files), size
-
-    def _measure_stored(self, task: StageTask) -> int:
-        """The size of all results in stores that the item reads."""
-        inputs = [each.size for each in task.item.inputs.values() if isinstance(each, StoredInput)]
-        return sum(inputs) + sum(
-            found.size for found in map(_find_stored, _list_stored_reads(task)) if found is not None
-        )
+        task, _ = _attach_contents(task, parts)
+        return SentItem(_replace_fields(_replace_inputs(task, inputs), outputs=outputs), paths, files), size
 
     def _resolve_outputs(self, task: StageTask) -> dict[str, str]:
         """Return the outputs relative to DATA, which lies elsewhere on the node. Obstacles are visible only here."""
@@ -148,8 +131,7 @@ class StageFileTransfer:
 
     def _list_reads(self, task: StageTask) -> list[str] | None:
         """List the files that the item reads in DATA, as far as they exist; None: one of them is a folder."""
-        named = [path for path in task.item.reads if not isinstance(path, StoredInput)]
-        paths = [os.path.abspath(f"{self._data}/{os.fspath(path)}") for path in named]
+        paths = [os.path.abspath(f"{self._data}/{os.fspath(path)}") for path in task.item.reads]
         found = [path for path in paths if os.path.exists(path)]
         can_be_sent = all(os.path.isfile(path) and path.startswith(f"{self._data}/") for path in found)
         return found if can_be_sent else None
@@ -181,50 +163,16 @@ def _read(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-def _list_stored_reads(task: StageTask) -> list[StoredInput]:
-    return [each for each in task.item.reads if isinstance(each, StoredInput)]
+def _list_addressed(task: StageTask) -> dict[str, AddressedInput]:
+    """The inputs that are no files."""
+    return {name: each for name, each in task.item.inputs.items() if isinstance(each, AddressedInput)}
 
 
-def _find_stored(source: StoredInput) -> StoredItem | None:
-    store = open_store(source.data, source.stage)
-    return None if store is None else store.get(source.item_id)
-
-
-def _attach_contents(task: StageTask) -> StageTask:
-    """Return a task whose stored inputs and reads have their content. A read that is missing is left to the worker."""
-    inputs = {name: _attach_content(each) for name, each in task.item.inputs.items()}
-    return _replace_fields(task, inputs=inputs, reads=[_attach_read(each) for each in task.item.reads])
-
-
-def _attach_content(source: Input) -> Input:
-    if not isinstance(source, StoredInput):
-        return source
-    return msgspec.structs.replace(source, content=read_content(source))
-
-
-def _measure_addressed(task: StageTask) -> int:
-    """The size of all inputs that are parts of files which the node does not see."""
-    return sum(each.size for each in task.item.inputs.values() if isinstance(each, AddressedInput) and each.is_local)
-
-
-def _attach_addressed(task: StageTask) -> StageTask:
-    """Return a task whose inputs that are parts of files have their content."""
-    contents = {
-        name: msgspec.structs.replace(each, content=read_content(each))
-        for name, each in task.item.inputs.items()
-        if isinstance(each, AddressedInput) and each.is_local
-    }
-    return _replace_fields(task, inputs={**task.item.inputs, **contents}) if contents else task
-
-
-def _attach_read(source: str | StoredInput) -> str | StoredInput:
-    if not isinstance(source, StoredInput):
-        return source
-    found = _find_stored(source)
-    if found is None:
-        return source
-    source = msgspec.structs.replace(source, sha256=found.sha256)
-    return msgspec.structs.replace(source, content=read_content(source))
+def _attach_contents(task: StageTask, inputs: Mapping[str, AddressedInput]) -> tuple[StageTask, int]:
+    """Return a task in which these inputs have their content, and its size."""
+    contents = {name: msgspec.structs.replace(each, content=read_content(each)) for name, each in inputs.items()}
+    size = sum(len(each.content or b"") for each in contents.values())
+    return _replace_fields(task, inputs={**task.item.inputs, **contents}), size
 
 
 def _replace_inputs(task: StageTask, paths: Mapping[str, str]) -> StageTask:
@@ -287,7 +235,7 @@ class RemoteWork:
 
     def _require_same_inputs(self, sent: SentItem) -> None:
         """Require that the node sees the inputs as the driver does."""
-        for name, stat in sent.stats.items():
+        for name, stat in sent.task.stats.items():
             try:
                 seen = FileStat.read(os.fspath(sent.task.item.inputs[name]))
             except OSError:
@@ -328,7 +276,7 @@ def _restore_paths(value: Any, sent: SentItem, task: StageTask, driver_paths: di
     """Return a result with inputs and warnings that have the paths of the driver."""
     result: StageResult = value.value if isinstance(value, Skip) else value
     names = {os.fspath(path): name for name, path in task.item.inputs.items()}
-    inputs = [(sent.paths[names[path]], sent.stats[names[path]], digest) for path, _, digest in result.inputs]
+    inputs = [(sent.paths[names[path]], sent.task.stats[names[path]], digest) for path, _, digest in result.inputs]
     warnings = [_replace_paths(driver_paths or {}, warning) for warning in result.warnings]
     result = result._replace(inputs=inputs, warnings=warnings)
     return value._replace(value=result) if isinstance(value, Skip) else result

@@ -9,14 +9,14 @@ import inspect
 import os
 import stat
 from collections.abc import Callable
-from errno import ENOENT
 from functools import cache as memoize
 from functools import partial
 from typing import Any, NamedTuple
 
-from .contracts import StagePlan, WorkItem
+from .contracts import WorkItem
 from .data_layout import resolve_output
-from .file_stat import FileStat
+from .files.file_stat import FileStat
+from .files.hash_cache import HashCache
 from .fingerprints import (
     Fingerprint,
     checksum_file,
@@ -25,10 +25,7 @@ from .fingerprints import (
     hash_file,
     locate_fingerprint,
 )
-from .hash_cache import HashCache
-from .store.database import StoreLookup, StoreReader
-from .store.inputs import Input, KnownInput
-from .store.rows import StoredItem
+from .inputs import AddressedInput, Input
 
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
 OUTPUTS_EXIST = "its outputs are there"
@@ -52,7 +49,7 @@ class Freshness(NamedTuple):
 
     is_satisfied: bool
     reason: str
-    fingerprint: Fingerprint | StoredItem | None = None
+    fingerprint: Fingerprint | None = None
 
     @property
     def extras(self) -> dict[str, Any]:
@@ -62,25 +59,17 @@ class Freshness(NamedTuple):
 
 def check_planned(
     item: WorkItem,
-    plan: StagePlan,
     data: str,
     *,
     fingerprinting: bool,
     cache: HashCache | None,
     hash_input: HashOf | None = None,
-    store: StoreReader | StoreLookup | None = None,
 ) -> Freshness:
-    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its result in `store`;
-    else by its outputs or, if it has none, with the function of the plan. Inputs are hashed with `hash_input`, if it is
-    given."""
+    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its outputs. Inputs
+    are hashed with `hash_input`, if it is given."""
     if type(item).satisfies is not WorkItem.satisfies:
         return _ask_item(item, data, fingerprinting=fingerprinting)
-    if plan.is_stored:
-        return _check_stored(item, store, fingerprinting, hash_input or partial(get_sha256, cache=cache))
-    if plan.judge is None or item.outputs:
-        return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
-    reason = plan.judge(item, hash_input or partial(get_sha256, cache=cache))
-    return Freshness(bool(reason), reason or "it has changed, or was never done")
+    return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
 
 
 def _ask_item(item: WorkItem, data: str, *, fingerprinting: bool) -> Freshness:
@@ -132,29 +121,13 @@ def check(
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
-def _check_stored(
-    item: WorkItem, store: StoreReader | StoreLookup | None, fingerprinting: bool, hash_input: HashOf
-) -> Freshness:
-    """Check an item whose result is in the store of its stage."""
-    found = None if store is None else store.get(item.item_id)
-    if found is None:
-        return Freshness(False, "its result is missing")
-    if not fingerprinting:
-        return Freshness(True, OUTPUTS_EXIST)
-    reason = _explain_changed(item, found.cfg_hash, found.input_sha256, hash_input)
-    return Freshness(not reason, reason or UNCHANGED, found)
-
-
-def has_changed_input(item: WorkItem, plan: StagePlan, recorded: str) -> bool:
+def has_changed_input(item: WorkItem, recorded: str) -> bool:
     """Whether the inputs of a processed item differ from those it was made of, which have the hash `recorded`. Reads
     every input; False also if one of them no longer exists, or if it is not known what the item was made of."""
-    hash_once = memoize(partial(get_sha256, cache=None))
     try:
-        hashes = {name: hash_once(each) for name, each in item.inputs.items()}
+        hashes = {name: get_sha256(each, None) for name, each in item.inputs.items()}
     except OSError:
         return False
-    if hashes and plan.judge is not None and not item.outputs:
-        return not plan.judge(item, hash_once)
     return bool(hashes and recorded) and combine_sha256(hashes) != recorded
 
 
@@ -213,9 +186,7 @@ def _explain_changed(item: WorkItem, cfg_hash: str, input_sha256: str, hash_inpu
 
 def get_sha256(source: Input, cache: HashCache | None) -> str:
     """Return the SHA-256 of an input. A file is read only if the cache does not have it."""
-    if isinstance(source, KnownInput):
-        if not source.sha256:
-            raise FileNotFoundError(ENOENT, "there is no such result yet", os.fspath(source))
+    if isinstance(source, AddressedInput):
         return source.sha256
     path = os.fspath(source)
     if cache is None:

@@ -13,7 +13,7 @@ import msgspec
 
 from inorder.runtime.identity import is_plain
 
-from .file_stat import FileStat
+from .files.file_stat import FileStat
 
 
 class PartialResult(msgspec.Struct, frozen=True, array_like=True):

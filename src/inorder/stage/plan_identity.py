@@ -12,7 +12,7 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.replay import Replay
 from inorder.runtime.durable_run import DurableJob
 from inorder.runtime.identity import PlanDigest, hash_strings
-from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
+from inorder.runtime.recovery import OpenedJournal, read_final_marks, read_journal
 from inorder.stage.options import StageOptions
 
 from .contracts import StagePlan, WorkItem
@@ -37,8 +37,7 @@ def hash_plan(plan: StagePlan) -> str:
 
 def hash_config(plan: StagePlan, options: StageOptions) -> str:
     """Return the hash of the options that every item of a run depends on."""
-    parts = [plan.stage_name, str(SCHEMA_VERSION), str(options.fingerprinting)]
-    return hash_strings(*parts, *(["store"] if plan.is_stored else []))
+    return hash_strings(plan.stage_name, str(SCHEMA_VERSION), str(options.fingerprinting))
 
 
 def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: Callable[[str], None]) -> OpenedJournal:
@@ -48,18 +47,18 @@ def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: 
     filesystem = job.filesystem
     if filesystem.stat(job.path) is None:
         return job.open()
-    is_trusted = filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
-    state = read_journal(filesystem, job.path)[1]
-    if state.header is not None and state.header.sinks != job.header.sinks:  # a run with another layout
+    if read_final_marks(filesystem, job.path) is not None:
         return job.open(start_over=True)
-    if is_trusted and state.is_end:
+    state = read_journal(filesystem, job.path)[1]
+    has_other_sinks = state.header is not None and state.header.sinks != job.header.sinks
+    if has_other_sinks and not plan.is_remainder:
         return job.open(start_over=True)
     if plan.is_remainder:
         opened = job.open_remainder()
         if opened.warning:
             warn(opened.warning)
         return opened
-    opened = job.open(accept_any_header=True, start_over_if_behind=plan.is_stored)
+    opened = job.open(accept_any_header=True)
     theirs = opened.writer.state.header
     is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
         job.header.plan_hash,

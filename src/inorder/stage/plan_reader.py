@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,12 @@ from inorder.runtime.identity import PlanChanged
 
 from .contracts import Barrier, StagePlan, WorkItem
 from .data_layout import DataLayout
+from .files.hash_cache import HashCache
 from .fingerprints import list_published
 from .freshness import REMOVED_FROM_PLAN, check_planned, get_sha256
-from .hash_cache import HashCache
+from .inputs import AddressedInput, Input
 from .options import StageOptions
 from .stale_items import find_run_start, find_stale
-from .store.database import StoreLookup, open_store
-from .store.inputs import Input, KnownInput
-from .store.rows import StoredItem
 from .worker import StageTask
 
 _COUNT_S_MAX = 2.0
@@ -83,16 +81,12 @@ def read_plan(
     cache: HashCache,
     resumed_end: int,
     position: PlanPosition,
-    is_prepared: Callable[[str, WorkItem], bool] | None = None,
 ) -> Iterator[tuple[PlanItem, StageTask] | None]:
     """Yield the items of the plan, then the stale ones; None for a barrier. Items below the seq `resumed_end` are
-    committed, and not checked again. Raises PlanChanged if the plan has fewer items than that. `is_prepared` says
-    whether an earlier stage of the run has prepared the result of an item."""
+    committed, and not checked again. Raises PlanChanged if the plan has fewer items than that."""
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
     planned = IdSet()
-    tasks = TaskMaker(plan, options, layout, cache)
-    is_looked_up = plan.is_stored and resumed_end == 0
-    """Whether the store tells which of its items are not in the plan."""
+    tasks = TaskMaker(options, layout, cache)
     seq = 0
     for item in plan.items:
         if isinstance(item, Barrier):
@@ -100,18 +94,15 @@ def read_plan(
             continue
         if not isinstance(item, WorkItem):
             raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
-        if plan.retires is not None and not is_looked_up:
+        if plan.retires is not None:
             item_id = item.item_id
             planned.add(item_id if item_id.isascii() else escape_surrogates(item_id))
         position.count += 1
         is_unchecked = seq < resumed_end or position.is_counting
-        task = tasks.make_unchecked(item) if is_unchecked else tasks.make(item)
-        if is_prepared is not None and not task.skip and not is_unchecked and is_prepared(plan.stage_name, item):
-            task = task._replace(is_prepared=True)
+        task = StageTask(item) if is_unchecked else tasks.make(item)
         yield describe_item(item), task
         seq += 1
-    others = tasks.list_others() if is_looked_up else None
-    for item in find_stale(plan, layout, planned, run_start, is_begun=True, others=others):
+    for item in find_stale(plan, layout, planned, run_start):
         position.count += 1
         removals = tuple(list_published(layout.data, item.outputs))
         yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
@@ -129,7 +120,7 @@ def describe_item(item: WorkItem) -> PlanItem:
 
 def _get_size(source: Input) -> int:
     """The size of an input; 0 if it cannot be read, which is a matter of its item."""
-    if isinstance(source, KnownInput):
+    if isinstance(source, AddressedInput):
         return source.size
     try:
         return os.stat(source).st_size
@@ -140,43 +131,23 @@ def _get_size(source: Input) -> int:
 class TaskMaker:
     """Makes the tasks of items: to run them, or to skip them if they are up to date."""
 
-    def __init__(self, plan: StagePlan, options: StageOptions, layout: DataLayout, cache: HashCache) -> None:
-        self._plan = plan
+    def __init__(self, options: StageOptions, layout: DataLayout, cache: HashCache) -> None:
         self._data = layout.data
         self._fingerprinting = options.fingerprinting
         self._is_forced = options.force or not options.resume
         self._cache = cache
         self._hash_input = partial(get_sha256, cache=cache)
-        store = open_store(layout.data, plan.stage_name) if plan.is_stored else None
-        self._lookup = None if store is None else StoreLookup(store)
-
-    def list_others(self) -> list[StoredItem]:
-        """The results of items that no task was made for, and that were in the store before the run."""
-        return [] if self._lookup is None else self._lookup.list_others()
-
-    def read_ahead(self, items: Iterable[WorkItem]) -> None:
-        """Read what is known of items whose tasks are made next, at once."""
-        if self._lookup is not None:
-            self._lookup.read_ahead([item.item_id for item in items])
-
-    def make_unchecked(self, item: WorkItem) -> StageTask:
-        """Make the task of an item, to run it."""
-        if self._lookup is not None:
-            self._lookup.get(item.item_id)
-        return StageTask(item)
 
     def make(self, item: WorkItem) -> StageTask:
         """Make the task of an item."""
         if self._is_forced:
-            return self.make_unchecked(item)
+            return StageTask(item)
         found = check_planned(
             item,
-            self._plan,
             self._data,
             fingerprinting=self._fingerprinting,
             cache=self._cache,
             hash_input=self._hash_input,
-            store=self._lookup,
         )
         if not found.is_satisfied:
             return StageTask(item)

@@ -22,6 +22,7 @@ from inorder.core.commands import Command, Summary
 from inorder.core.events import Event
 from inorder.core.transitions import State
 from inorder.engines.factory import EngineSpec
+from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -49,11 +50,10 @@ from .engine import (
     list_survivors,
     make_engine_spec,
     make_kernel_options,
-    make_stage_work,
     require_disk_space,
     require_gpu_policy,
 )
-from .hash_cache import HashCache
+from .files.hash_cache import HashCache
 from .manifest.entries import describe_entry
 from .manifest.rows import add_fields, make_config_row, make_row
 from .monitor.monitor import RunMonitor
@@ -62,11 +62,6 @@ from .plan_identity import hash_config, hash_plan, identify_item, open_journal
 from .plan_reader import PlanPosition, count_plan, fill_total, read_plan
 from .signals import cancel_on_signals
 from .staged_results import read_results, start_results
-from .store.visits import StageGroup
-from .unchanged.changed_items import ChangedItems
-from .unchanged.commit import NoWorkers, commit_unchanged, make_idle_runtime
-from .unchanged.receipt import Receipt
-from .unchanged.record import RunRecord
 from .worker import StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -90,7 +85,8 @@ def run_stage(
     sinks: Sequence[Sink] = (),
     finish: Callable[[], None] | None = None,
     manifest: MakeManifest | None = None,
-    group: StageGroup | None = None,
+    idle: IdleProcesses | None = None,
+    run_id: str | None = None,
 ) -> StageOutcome:
     """Run every item of a plan and commit the results in plan order; resume where an earlier run was interrupted.
 
@@ -112,7 +108,8 @@ def run_stage(
         finish: Called after the sinks are closed, unless the run was stopped.
         manifest: Makes the sink for manifest rows, instead of `DATA/manifests/<stage>.jsonl`. Called with a function
             that makes the row of an entry, and with the `__config__` row. Commands that read manifests find no rows.
-        group: The stages of one run of several, whose workers go on with the items of the next stages.
+        idle: Worker processes of earlier runs, which are used again and are left there at the end.
+        run_id: The id of the run, as `new_run_id` makes one; None: a new one.
 
     Returns:
         Counts, durations and errors of the run. Failed items do not raise.
@@ -138,7 +135,18 @@ def run_stage(
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:
-            run = _StageRun(plan, worker, options, hooks or StageHooks(), layout, origin or {}, sinks, manifest, group)
+            run = _StageRun(
+                plan,
+                worker,
+                options,
+                hooks or StageHooks(),
+                layout,
+                origin or {},
+                sinks,
+                manifest,
+                idle,
+                run_id,
+            )
             outcome = run.run()
         finally:
             for sink in sinks:
@@ -148,12 +156,8 @@ def run_stage(
 
                 write_metrics_file(options.metrics_file, layout.data, options.telemetry_dir)
         release_after_work(outcome.succeeded + outcome.failed)
-        if group is not None:
-            group.end_items(plan.stage_name)
-        if outcome.stop_kind is None:
-            if finish is not None:
-                finish()
-            run.write_receipt()
+        if outcome.stop_kind is None and finish is not None:
+            finish()
         return outcome
     finally:
         lock.release()
@@ -172,21 +176,20 @@ class _StageRun:
         origin: dict[str, Any],
         sinks: Sequence[Sink],
         make_manifest: MakeManifest | None,
-        group: StageGroup | None,
+        idle: IdleProcesses | None,
+        run_id: str | None,
     ) -> None:
-        self._group = group
+        self._idle = idle
         self._plan = plan
         self._sinks = sinks
         self._worker = worker
         self._options = options
         self._hooks = hooks
         self._layout = layout
-        self._run_id = new_run_id()
+        self._run_id = run_id or new_run_id()
         self._clock = SystemClock()
         self._filesystem = SystemFilesystem()
         self._results: ResultLog | None = None
-        self._store: Sink | None = None
-        self._record: RunRecord | None = None
         self._resources: dict[str, Any] = {}
         self._signals: list[int] = []
         """Signals that were received during the run."""
@@ -220,7 +223,6 @@ class _StageRun:
         finally:
             self._monitor.close()
             self._cache.close()
-            self._close_store()
             if is_ended or self._results is None or not self._results.has_uncommitted:
                 shutil.rmtree(self._layout.staging, ignore_errors=True)
         return outcome
@@ -229,54 +231,26 @@ class _StageRun:
         """Return the signal that stopped the run, if one did."""
         return self._signals[0] if self._signals and outcome.stop_kind == "cancelled" else None
 
-    def write_receipt(self) -> None:
-        """Write what the next run needs to know of this one, which is complete."""
-        if self._record is not None:
-            self._record.write()
-
     def _run_or_start_over(self) -> tuple[Summary, OpenedJournal]:
         """Resume the interrupted run if there is one. Start over if its plan was another one."""
-        self._record = record = RunRecord(self._plan, self._options)
         job = self._make_job()
         opened = open_journal(job, self._plan, self._options, self._context.warn)
-        record.begin(job.sinks, opened)
-        if (receipt := record.find_unchanged(self._hooks, opened)) is not None:
-            return self._commit_unchanged(job, opened, receipt), opened
-        if (found := record.find_edits(self._hooks, opened)) is not None:
-            return self._run(job, opened, ChangedItems(self._plan, job, *found)), opened
         try:
             return self._run(job, opened), opened
         except PlanChanged:
             require(iter(self._plan.items) is not self._plan.items, _ONE_SHOT)
         job = self._make_job()
         opened = job.open(start_over=True)
-        record.begin(job.sinks, opened)
         return self._run(job, opened), opened
 
-    def _commit_unchanged(self, job: DurableJob, opened: OpenedJournal, receipt: Receipt) -> Summary:
-        """Commit a run in which every item is up to date."""
-        engine = NoWorkers()
-        self._monitor.start(make_idle_runtime(engine, self._clock), opened, engine, lambda: 0, job.results)
-        start_results(self._filesystem, self._layout.staging, job.results, opened, self._options)
-        summary = commit_unchanged(self._plan, job, opened, receipt, self._clock)
-        self._monitor.record_unchanged(receipt.count)
-        return summary
-
-    def _run(self, job: DurableJob, opened: OpenedJournal, changed: ChangedItems | None = None) -> Summary:
-        """Run all items of the plan, or those that may have changed."""
-        if self._group is not None:
-            self._group.start_next(self._plan.stage_name, has_few_items=changed is not None)
+    def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
+        """Run all items of the plan."""
         position = PlanPosition()
-        is_prepared = None if self._group is None else self._group.prepared.has
-        place = (self._options, self._layout, self._cache)
-        if changed is None:
-            rest = read_plan(self._plan, *place, opened.resume_point.end, position, is_prepared)
-        else:
-            job, rest = changed.job, changed.read(*place, position, is_prepared)
+        rest = read_plan(self._plan, self._options, self._layout, self._cache, opened.resume_point.end, position)
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened, self._options)
-            spec = make_engine_spec(self._plan, self._options, self._group, has_few_items=changed is not None)
-            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._group)
+            spec = make_engine_spec(self._plan, self._options)
+            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._idle)
             run = DurableRun(
                 job,
                 opened,
@@ -284,7 +258,7 @@ class _StageRun:
                 engine,
                 self._clock,
                 make_kernel_options(self._options, has_groups=self._hooks.before_group is not None),
-                total=self._plan.total_items if changed is None else None,
+                total=self._plan.total_items,
                 observer=self._observe,
                 memory=create_stage_memory_probe(self._options, engine),
             )
@@ -302,21 +276,16 @@ class _StageRun:
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
-                expected = self._plan.expected_items if changed is None else None
-                summary = count_plan(run.run(), expected, rest, position, self._signals, self._context.warn)
+                summary = count_plan(
+                    run.run(), self._plan.expected_items, rest, position, self._signals, self._context.warn
+                )
         except BaseException as error:
             for message in list_survivors(run.runtime):
                 error.add_note(message)
             raise
         for message in list_survivors(run.runtime):
             self._context.warn(message)
-        return summary if changed is None else self._add_rest(changed, summary)
-
-    def _add_rest(self, changed: ChangedItems, summary: Summary) -> Summary:
-        """Add the items that were not checked to the totals."""
-        total = changed.add_rest(summary)
-        self._monitor.record_unchanged(total.skipped - summary.skipped)
-        return total
+        return summary
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""
@@ -337,7 +306,9 @@ class _StageRun:
             fingerprinting=fingerprinting,
             by_identity=self._plan.is_remainder,
         )
-        outputs = self._open_outputs(results)
+        outputs = OutputsSink(
+            self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
+        )
         manifest = self._make_manifest(partial(make_row, stage), self._config_row)
         header = Header(
             self._run_id,
@@ -361,38 +332,29 @@ class _StageRun:
             on_commit=self._on_committed,
         )
 
-    def _open_outputs(self, results: ResultLog) -> Sink:
-        """Open the sink for results: the store of the stage, or the files of its items."""
-        data, staging, plan = self._layout.data, self._layout.staging, self._plan
-        if plan.is_stored:
-            from .store.late_sink import LateStoreSink
-
-            self._close_store()
-            self._store = LateStoreSink(data, plan.stage_name, removes_failed=plan.retires is not None)
-            return self._store
-        return OutputsSink(self._filesystem, data, staging=staging, name="outputs", staged=results.published)
-
-    def _close_store(self) -> None:
-        if self._store is not None:
-            self._store.close()
-
     def _open_manifest(self, row: Callable[[Entry], dict[str, Any]], head: dict[str, Any]) -> Sink:
         return ManifestSink(self._filesystem, self._layout.manifest, row, head=[head], name="manifest", appends=True)
 
     def _make_work(self, spec: EngineSpec) -> StageWork:
-        resources = None if spec.has_processes else self._resources
-        take_prepared = None if self._group is None else self._group.prepared.take
-        return make_stage_work(self._plan, self._worker, self._options, self._hooks, resources, take_prepared)
+        """Make what calls the worker. Threads share the resources of the driver; each process sets up its own."""
+        hooks, resources = self._hooks, None if spec.has_processes else self._resources
+        return StageWork(
+            self._worker,
+            self._plan.stage_name,
+            self._options,
+            self._layout.staging,
+            before_item=hooks.before_item,
+            worker_setup=hooks.worker_setup if spec.has_processes else None,
+            group_size=hooks.group_size,
+            before_group=hooks.before_group,
+            resources=resources,
+        )
 
     def _on_committed(self, entries: Sequence[Entry]) -> None:
         """Called on the commit thread after entries are committed."""
-        if self._record is not None:
-            self._record.add(entries)
         for entry in entries:
             if entry.outcome == _SUCCESS:
                 self._cache.put_inputs(entry.payload.inputs)
-                if self._group is not None and entry.payload.prepared:
-                    self._group.add_prepared(entry.payload.prepared)
             if self._autoscaler is not None and entry.outcome != _SKIP:
                 self._autoscaler.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
         self._monitor.record_committed(entries, {} if self._hooks.after_item is None else self._call_after(entries))

@@ -1,4 +1,4 @@
-"""Sources: the roots of a plan, and the ids of the items below them.
+"""Sources, and the ids of the items below them.
 
 An item's id is its path below its root, with the name of the root in front: `docs/a/b.pdf`. So the same file under two
 roots is two items, and adding a root changes no id. A root is a local path, or the address of a remote source.
@@ -6,9 +6,7 @@ roots is two items, and adding a root changes no id. A root is a local path, or 
 
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from inorder.errors import OperatorError
@@ -23,47 +21,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def is_address(source: str | Path) -> bool:
     """Whether a source is the address of a remote one, such as `s3://bucket/prefix`, and not a path."""
     return isinstance(source, str) and _SCHEME.match(source) is not None
-
-
-class Roots:
-    """Sources by unique name: files, folders, and addresses."""
-
-    def __init__(self, sources: Sequence[str | Path]) -> None:
-        self.paths: dict[str, str] = {}
-        """Absolute path or address by name."""
-        self.listings: dict[str, Any] = {}
-        """Listings of remote sources by address: one plan looks at the same listing throughout."""
-        self._unreadable: set[str] = set()
-        """The ids of folders whose entries are not known."""
-        for source in sources:
-            path = os.fspath(source)
-            path = path if is_address(path) else os.path.abspath(path)
-            if path in self.paths.values():
-                continue
-            base = name_source(path)
-            name, number = base, 1
-            while name in self.paths:
-                number += 1
-                name = f"{base}~{number}"
-            self.paths[name] = path
-
-    def has(self, item_id: str) -> bool:
-        """Whether an item with this id would be below one of the roots."""
-        names = map(quote_id, self.paths)
-        return any(item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in names)
-
-    def add_unreadable(self, item_id: str) -> None:
-        """Note that the folder with this id cannot be read."""
-        self._unreadable.add(item_id)
-
-    def may_be_unread(self, item_id: str) -> bool:
-        """Whether an item lies below a folder that could not be read, and may still exist."""
-        return any(item_id.startswith(f"{folder}/") for folder in self._unreadable)
-
-    @property
-    def are_read(self) -> bool:
-        """Whether every folder could be read."""
-        return not self._unreadable
 
 
 def name_source(location: str) -> str:

@@ -1,9 +1,9 @@
 """How the results of a stage survive a crash: what the result log keeps of them, and when they are still valid.
 
 A result is adopted if its item is the same (id, configuration, inputs and outputs, and the identity that the item
-states), if no input has changed since the worker read it, if every staged file still has the bytes that the worker
-wrote, and if the store has the dictionary that the content was compressed with. What a worker passed to `ctx.deliver`
-must be plain data; a result with anything else is computed again, and so is every failure.
+states), if no input has changed since the worker read it, and if every staged file still has the bytes that the worker
+wrote. What a worker passed to `ctx.deliver` must be plain data; a result with anything else is computed again, and so
+is every failure.
 """
 
 import os
@@ -20,33 +20,22 @@ from inorder.runtime.result_log import DecodedResult, EncodedResult, LogHeader, 
 from inorder.sinks.outputs import clear_staging, is_intact
 
 from .data_layout import DataLayout
-from .file_stat import FileStat
+from .files.file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
+from .inputs import AddressedInput, Input, list_files
 from .options import StageOptions
 from .partial_results import decode_partial
 from .plan_identity import identify_item
-from .store.compression import is_readable
-from .store.inputs import Input, KnownInput, list_files
-from .worker import StageResult, StageTask, StoredContent
+from .worker import StageResult, StageTask
 
 
 class _StoredResult(msgspec.Struct, frozen=True, array_like=True):
-    """A `StageResult` in the log, without what the item says."""
+    """A result in the log, without the paths that the item and the staged files say."""
 
     skip_reason: str | None
-    extras: dict[str, Any]
-    outputs: list[tuple[str, int, int]]
-    input_sha256: str
-    inputs: list[tuple[FileStat, str]]
-    warnings: list[str]
-    removals: list[str]
-    delivery: Any
-    measures: dict[str, float | str]
-    input_bytes: int
-    stored: StoredContent | None = None
+    result: StageResult
 
 
-_ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_StoredResult)
 
 
@@ -69,9 +58,12 @@ class StageResultCodec:
     def encode(self, item: StageTask, payload: Any) -> EncodedResult | None:
         """Prepare a result, unless the item was up to date or the result has values that cannot be stored."""
         result: StageResult = payload.value if isinstance(payload, Skip) else payload
-        if item.is_answered or not is_plain(result.delivery):
+        if item.skip or not is_plain(result.delivery):
             return None
-        stored = _to_stored(payload.reason if isinstance(payload, Skip) else None, result)
+        inputs = [("", stat, digest) for _, stat, digest in result.inputs]
+        stored = _StoredResult(
+            payload.reason if isinstance(payload, Skip) else None, result._replace(staged=[], inputs=inputs)
+        )
         files = [
             (os.path.basename(path), output[0]) for path, output in zip(result.staged, result.outputs, strict=True)
         ]
@@ -82,17 +74,15 @@ class StageResultCodec:
         try:
             stored = _DECODER.decode(record.payload)
             resolve_outputs(self._data, item.item.outputs, fingerprinting=self._fingerprinting)
-            inputs = _check_inputs(item, stored.inputs)
+            result = stored.result
+            inputs = _check_inputs(item, [(stat, digest) for _, stat, digest in result.inputs])
             names = [name for name, _ in record.files]
-            has_files = len(stored.outputs) == len(names) and all(map(self._is_staged, stored.outputs, names))
+            has_files = len(result.outputs) == len(names) and all(map(self._is_staged, result.outputs, names))
         except (msgspec.DecodeError, OSError, ValueError):
             return None
         if item.skip or inputs is None or not has_files:
             return None
-        if not is_readable(self._data, os.path.basename(self._staging), stored.stored):
-            return None
-        staged = [f"{self._staging}/{name}" for name in names]
-        result = _from_stored(stored, staged, inputs)
+        result = result._replace(staged=[f"{self._staging}/{name}" for name in names], inputs=inputs)
         return DecodedResult(result if stored.skip_reason is None else Skip(stored.skip_reason, result))
 
     def is_valid_partial(self, item: StageTask, partial: bytes) -> bool:
@@ -107,59 +97,9 @@ class StageResultCodec:
         return is_safe and is_intact(self._filesystem, f"{self._staging}/{name}", output[1], output[2])
 
 
-def _to_stored(skip_reason: str | None, result: StageResult) -> _StoredResult:
-    return _StoredResult(
-        skip_reason,
-        result.extras,
-        result.outputs,
-        result.input_sha256,
-        [(stat, digest) for _, stat, digest in result.inputs],
-        result.warnings,
-        result.removals,
-        result.delivery,
-        result.measures,
-        result.input_bytes,
-        result.stored,
-    )
-
-
-def _from_stored(stored: _StoredResult, staged: list[str], inputs: list[tuple[str, FileStat, str]]) -> StageResult:
-    return StageResult(
-        stored.extras,
-        stored.outputs,
-        staged,
-        stored.input_sha256,
-        inputs,
-        stored.warnings,
-        stored.removals,
-        stored.delivery,
-        stored.measures,
-        stored.input_bytes,
-        stored.stored,
-    )
-
-
-def encode_result(result: StageResult) -> bytes | None:
-    """Encode a result without files; None: it has values that cannot be encoded."""
-    if result.outputs or not is_plain(result.delivery):
-        return None
-    try:
-        return _ENCODER.encode(_to_stored(None, result))
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def decode_result(encoded: bytes) -> StageResult | None:
-    """The inverse of `encode_result`; None: it is damaged."""
-    try:
-        return _from_stored(_DECODER.decode(encoded), [], [])
-    except msgspec.DecodeError:
-        return None
-
-
 def _identify_input(source: Input) -> str:
     """An input that is not a file is identified with its content; whether a file has changed is checked by its stat."""
-    return f"{os.fspath(source)}={source.sha256}" if isinstance(source, KnownInput) else os.fspath(source)
+    return f"{os.fspath(source)}={source.sha256}" if isinstance(source, AddressedInput) else os.fspath(source)
 
 
 def _check_inputs(task: StageTask, inputs: Sequence[tuple[FileStat, str]]) -> list[tuple[str, FileStat, str]] | None:

@@ -6,7 +6,6 @@ raises; it publishes nothing.
 
 import contextlib
 import copy
-import hashlib
 import inspect
 import os
 import zlib
@@ -23,7 +22,7 @@ from inorder.stage.options import StageOptions
 from .context import StageContext, StageLookahead
 from .contracts import StageError, WorkItem
 from .data_layout import NameTooLongError, resolve_output
-from .file_stat import FileStat
+from .files.file_stat import FileStat
 from .fingerprints import (
     SCHEMA_VERSION,
     Fingerprint,
@@ -34,9 +33,8 @@ from .fingerprints import (
     locate_fingerprint,
     resolve_outputs,
 )
+from .inputs import AddressedInput, list_files
 from .partial_results import decode_value
-from .store.codec import compress_long
-from .store.inputs import KnownInput, list_files
 
 
 class StageTask(NamedTuple):
@@ -50,46 +48,18 @@ class StageTask(NamedTuple):
     input_sha256: str = ""
     removals: tuple[str, ...] = ()
     """Files in DATA to remove when the item is committed."""
-    is_prepared: bool = False
-    """Whether an earlier stage of this run has prepared its result."""
     partial: bytes | None = None
     """What an earlier attempt handed over."""
+    stats: dict[str, FileStat] = {}  # noqa: RUF012
+    """The stat of each input on the driver, if another machine runs the item."""
 
     def offer(self, partial: bytes) -> "StageTask":
         """Return the task with what an earlier attempt handed over."""
         return self._replace(partial=partial)
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether the driver knows the result, so that no worker is needed."""
-        return bool(self.skip) or self.is_prepared
-
     def make_skip(self) -> Skip:
         """Return the result of an item that is skipped."""
         return Skip(self.skip, StageResult(self.extras, [], [], self.input_sha256, [], [], [*self.removals]))
-
-
-class StoredContent(NamedTuple):
-    """The content of a result that goes to the store of its stage."""
-
-    size: int
-    sha256: str
-    codec: int
-    content: bytes
-    """Compressed with the codec. Content of a few kilobytes is compressed with the dictionary of the store: by the
-    worker if it has it, or when it is stored."""
-    dictionary: int = 0
-    """The checksum of the dictionary that the worker had; 0: none."""
-
-
-class PreparedItem(NamedTuple):
-    """The encoded result of an item of a later stage."""
-
-    stage: str
-    item_id: str
-    cfg_hash: str
-    input_sha256: str
-    result: bytes
 
 
 class StageResult(NamedTuple):
@@ -112,10 +82,6 @@ class StageResult(NamedTuple):
     """What the worker reported to telemetry."""
     input_bytes: int = 0
     """Size of all inputs."""
-    stored: StoredContent | None = None
-    """The content for the store; None: the result has files, or nothing."""
-    prepared: Sequence[PreparedItem] = ()
-    """Results of later stages of the same run."""
 
     @classmethod
     def of_partial(cls, value: Any) -> "StageResult":
@@ -124,9 +90,8 @@ class StageResult(NamedTuple):
 
     @property
     def held_bytes(self) -> int:
-        """Size of the staged files or stored content, which count against the byte budget until they are published."""
-        stored = 0 if self.stored is None else len(self.stored.content)
-        return sum(size for _, size, _ in self.outputs) + stored + sum(len(each.result) for each in self.prepared)
+        """Size of the staged files, which count against the byte budget until they are published."""
+        return sum(size for _, size, _ in self.outputs)
 
 
 class StageWork:
@@ -144,12 +109,7 @@ class StageWork:
         group_size: Callable[[Sequence[WorkItem]], int] | None = None,
         before_group: Callable[[Sequence[WorkItem], Any], None] | None = None,
         resources: dict[str, Any] | None = None,
-        is_stored: bool = False,
-        take_prepared: Callable[[str, WorkItem], tuple[StageResult, int] | None] | None = None,
     ) -> None:
-        self._take_prepared = take_prepared
-        self.is_stored = is_stored
-        """Whether the results go to the store of the stage."""
         self._worker = worker
         self.stage = stage
         self._options = options
@@ -164,7 +124,7 @@ class StageWork:
         self._has_context_parameter = _has_context_parameter(worker)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_resources": None, "_take_prepared": None}
+        return {**self.__dict__, "_resources": None}
 
     @property
     def data(self) -> str:
@@ -197,18 +157,16 @@ class StageWork:
 
     def make_context(self) -> StageContext:
         """A context with the resources that the items of this worker share."""
-        return StageContext(self.stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
+        return StageContext(self.stage, self._options, self._set_up(), self._staging)
 
     def __call__(self, task: StageTask) -> Any:
         """Run one item."""
         if task.skip:
             return task.make_skip()
-        if task.is_prepared and (prepared := self.take_prepared(task.item)) is not None:
-            return prepared[0]
         context = self.make_context()
         try:
             context.partial = None if task.partial is None else decode_value(task.partial)
-            result = self._attempt(task.item, context)
+            result = self._attempt(task, context)
         except BaseException as error:
             _discard(context)
             if isinstance(error, StageError):
@@ -218,20 +176,18 @@ class StageWork:
             _discard(context)
         return result
 
-    def take_prepared(self, item: WorkItem) -> tuple[StageResult, int] | None:
-        """The result that an earlier stage of the run has prepared for an item, and its size; None: there is none."""
-        return None if self._take_prepared is None else self._take_prepared(self.stage, item)
-
-    def _attempt(self, item: WorkItem, context: StageContext) -> Any:
+    def _attempt(self, task: StageTask, context: StageContext) -> Any:
+        item = task.item
         self._require_valid_outputs(item, context)
         context.item = item
         files = list_files(item.inputs)
         before = {name: FileStat.read(path) for name, path in files.items()}
+        context.stats = {**before, **task.stats}
         hashes = self._hash_inputs(item)
 
         def check_inputs() -> list[tuple[FileStat, str]]:
             self._require_unchanged(item, files, before, hashes)
-            return [(stat, hashes.get(name, "")) for name, stat in before.items()]
+            return [(stat, hashes.get(name, "")) for name, stat in context.stats.items()]
 
         context.check_inputs = check_inputs
         self._call_before_item(item, context)
@@ -245,8 +201,7 @@ class StageWork:
             result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
             return Skip(str(value.reason), result)
         extras = context.fields | self._encode_extras(item, value)
-        stored = self._pack_content(item, context) if self.is_stored else None
-        outputs = [] if self.is_stored else self._collect_outputs(item, context, extras, digest)
+        outputs = self._collect_outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return StageResult(
             extras,
@@ -258,13 +213,12 @@ class StageWork:
             context.removals,
             context.delivery,
             context.measures,
-            sum(stat.size for stat in before.values()) + _sum_stored(item),
-            stored,
+            sum(stat.size for stat in before.values()) + _sum_addressed(item),
         )
 
     def _require_valid_outputs(self, item: WorkItem, context: StageContext) -> None:
         """Require that every output can be published in DATA."""
-        if self.is_stored:
+        if not item.outputs:
             return
         try:
             resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
@@ -297,7 +251,7 @@ class StageWork:
         if not self._options.fingerprinting or not item.outputs:
             return {}
         return {
-            name: each.sha256 if isinstance(each, KnownInput) else hash_file(os.fspath(each))
+            name: each.sha256 if isinstance(each, AddressedInput) else hash_file(os.fspath(each))
             for name, each in item.inputs.items()
         }
 
@@ -331,6 +285,8 @@ class StageWork:
     ) -> list[tuple[str, int, int]]:
         """Return path, size and CRC-32 of every output and of the fingerprint. Requires that every declared output was
         written and is not empty."""
+        if not item.outputs:
+            return []
         records: dict[str, OutputRecord] = {}
         for name, declared in item.outputs.items():
             path = resolve_output(os.fspath(context.data), declared)
@@ -342,7 +298,7 @@ class StageWork:
                 raise self._make_error(item, f"the worker left its output {name!r} empty")
             records[name] = OutputRecord(path, size, checksum)
         outputs = [(record.path, record.size, record.crc32) for record in records.values()]
-        if records and self._options.fingerprinting:
+        if self._options.fingerprinting:
             outputs.append(
                 self._write_fingerprint(
                     context,
@@ -358,16 +314,6 @@ class StageWork:
                 )
             )
         return outputs
-
-    def _pack_content(self, item: WorkItem, context: StageContext) -> StoredContent | None:
-        """Compress the output of an item. Requires that it was written and is not empty."""
-        for name in item.outputs:
-            content = context.contents.get(name)
-            if not content:
-                problem = "left its output {!r} empty" if name in context.contents else "did not write its output {!r}"
-                raise self._make_error(item, f"the worker {problem.format(name)}")
-            return StoredContent(len(content), hashlib.sha256(content).hexdigest(), *compress_long(content))
-        return None
 
     def _write_fingerprint(self, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
         path = locate_fingerprint({name: record.path for name, record in fingerprint.outputs.items()}) or ""
@@ -385,9 +331,9 @@ class StageWork:
         return StageError(message, category=category, retryable=retryable, stage=self.stage, item_id=item.item_id)
 
 
-def _sum_stored(item: WorkItem) -> int:
+def _sum_addressed(item: WorkItem) -> int:
     """The size of the inputs that are no files."""
-    return sum(each.size for each in item.inputs.values() if isinstance(each, KnownInput))
+    return sum(each.size for each in item.inputs.values() if isinstance(each, AddressedInput))
 
 
 def _locate_error(error: StageError, stage: str, item: WorkItem) -> None:

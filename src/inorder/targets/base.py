@@ -1,6 +1,6 @@
 """The contract of a target: a database or vector store that holds a copy of an index.
 
-A target lists the documents that it holds, each with a hash of its content. The stage `export` compares the list with
+A target lists the documents that it holds, each with a hash of its content. An export compares the list with
 the index: see `difference`. Documents that are missing or have another hash are written, and documents that the index
 no longer has are removed. After a run the target equals the index.
 

@@ -21,7 +21,7 @@ from .base import (
     TargetOptions,
     decode_document,
 )
-from .mismatches import failed_access, other_content, other_version, wrong_dimensions
+from .mismatches import failed_access, other_content, other_version, require_identifier, wrong_dimensions
 from .tables import encode_clean, make_chunk_table, make_document_table
 
 VERSION = 1
@@ -47,21 +47,13 @@ def open_target(address: str, options: TargetOptions) -> "DuckDBTarget":
     return DuckDBTarget(address, options, duckdb)
 
 
-def check_address(address: str) -> None:
-    """Raise OperatorError for an address that cannot be one, or if the package is not installed."""
-    open_target(address, TargetOptions())
-
-
 class DuckDBTarget:
     """Tables in one schema of a file."""
 
     def __init__(self, address: str, options: TargetOptions, duckdb: Any) -> None:
         self._path = address.partition("://")[2]
         require(bool(self._path), "the address of a DuckDB file is duckdb:///folder/file.duckdb")
-        require(
-            options.collection.isidentifier(),
-            f"--collection must be a name of letters, digits and underscores; got {options.collection!r}",
-        )
+        require_identifier(options.collection)
         require(not options.hnsw, "--hnsw is not available for DuckDB: its HNSW index is not crash-safe")
         self.name = f"{address}#{options.collection}"
         self._address = address

@@ -27,7 +27,7 @@ from inorder.host.lock import Lock
 from inorder.sinks.base import Position
 
 from .base import ListedDocument, TargetChanges, TargetLayout, TargetOptions, decode_document
-from .mismatches import failed_access, other_content, other_version, wrong_dimensions
+from .mismatches import failed_access, other_content, other_version, require_identifier, wrong_dimensions
 from .tables import DOCUMENTS, encode_clean, make_chunk_schema, make_chunk_table, make_document_table
 
 VERSION = 1
@@ -60,21 +60,13 @@ def open_target(address: str, options: TargetOptions) -> "LanceTarget":
     return LanceTarget(address, options, require_module("lance", by="--to lance://", extra="lance"))
 
 
-def check_address(address: str) -> None:
-    """Raise OperatorError for an address that cannot be one, or if the package is not installed."""
-    open_target(address, TargetOptions())
-
-
 class LanceTarget:
     """Two tables in a local folder."""
 
     def __init__(self, address: str, options: TargetOptions, lance: Any) -> None:
         self._folder = address.partition("://")[2].rstrip("/")
         require(bool(self._folder), "the address of a Lance folder is lance:///folder")
-        require(
-            options.collection.isidentifier(),
-            f"--collection must be a name of letters, digits and underscores; got {options.collection!r}",
-        )
+        require_identifier(options.collection)
         self.name = f"{address}#{options.collection}"
         self._address = address
         self._options = options

@@ -1,6 +1,6 @@
 """What is said about a collection that does not fit the index, and about a place that cannot be written."""
 
-from inorder.errors import InfrastructureError, InorderError, OperatorError
+from inorder.errors import InfrastructureError, InorderError, OperatorError, require
 
 from .base import TargetLayout
 
@@ -16,6 +16,14 @@ _UNUSABLE = (
     "No such file",
 )
 _REMEDY = "choose another --collection, or write everything again with --recreate"
+
+
+def require_identifier(collection: str) -> None:
+    """Raise OperatorError for a collection that cannot be the name of a table or a schema."""
+    require(
+        collection.isidentifier(),
+        f"--collection must be a name of letters, digits and underscores; got {collection!r}",
+    )
 
 
 def wrong_dimensions(address: str, collection: str, known: int, layout: TargetLayout) -> OperatorError:

@@ -57,8 +57,7 @@ def open_target(address: str, options: TargetOptions) -> "QdrantTarget":
 
 
 def check_address(address: str) -> None:
-    """Raise OperatorError for an address that cannot be one, if the package is not installed, or if the server does not
-    let us in; InfrastructureError if it does not answer."""
+    """Raise OperatorError if the server does not let us in; InfrastructureError if it does not answer."""
     open_target(address, TargetOptions()).check_server()
 
 

@@ -17,7 +17,8 @@ class TargetKind(NamedTuple):
     """Where the code of a target is. It is imported when the target is used."""
 
     module: str
-    """Has `open_target(address, options)`, `encode(document)` for workers, and perhaps `check_address(address)`."""
+    """Has `open_target(address, options)`, `encode(document)` for workers, and perhaps `check_address(address)`,
+    which asks a server."""
     title: str
     search_module: str = ""
     """Has `search(address, collection, question, options)`; empty: the target cannot be searched."""
@@ -58,6 +59,7 @@ def make_target(address: str, options: TargetOptions) -> Target:
 def check_target(address: str) -> None:
     """Raise what a later export would raise about an address or a password, where the target can tell without an index:
     a run should not take hours before it says so."""
+    make_target(address, TargetOptions())
     check = getattr(importlib.import_module(find_kind(address).module), "check_address", None)
     if check is not None:
         check(address)

@@ -1,42 +1,43 @@
 """Documents and chunks as Arrow tables, for targets that read them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from inorder.index.query import replace_surrogates
 
 from .base import ExportedChunk, ExportedDocument, encode_document
 
-DOCUMENTS = pa.schema(
-    [
-        pa.field("doc_id", pa.string(), nullable=False),
-        pa.field("hash", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("language", pa.string(), nullable=False),
-        pa.field("lines", pa.int32(), nullable=False),
-        pa.field("chunks", pa.int32(), nullable=False),
-    ]
-)
-_CHUNKS = [
-    pa.field("doc_id", pa.string(), nullable=False),
-    pa.field("number", pa.int32(), nullable=False),
-    pa.field("chunk_id", pa.string(), nullable=False),
-    pa.field("kind", pa.string(), nullable=False),
-    pa.field("name", pa.string(), nullable=False),
-    pa.field("headings", pa.string(), nullable=False),
-    pa.field("context", pa.string(), nullable=False),
-    pa.field("start_at", pa.int32(), nullable=False),
-    pa.field("end_at", pa.int32(), nullable=False),
-    pa.field("pages", pa.list_(pa.int32()), nullable=False),
-    pa.field("text", pa.string(), nullable=False),
-]
+_TEXT, _NUMBER = pa.string(), pa.int32()
+_DOCUMENT_TYPES = {
+    **dict.fromkeys(("doc_id", "hash", "kind", "language"), _TEXT),
+    **dict.fromkeys(("lines", "chunks"), _NUMBER),
+}
+_CHUNK_TYPES = {
+    "number": _NUMBER,
+    **dict.fromkeys(("chunk_id", "kind", "name", "headings", "context"), _TEXT),
+    **dict.fromkeys(("start_at", "end_at"), _NUMBER),
+    "pages": pa.list_(_NUMBER),
+    "text": _TEXT,
+}
+"""The columns of chunks after the id of their document."""
+_ATTRIBUTES = {"start_at": "start", "end_at": "end"}
+"""Attributes of chunks that have another name than their columns."""
+
+
+def _make_fields(types: Mapping[str, Any]) -> list[Any]:
+    return [pa.field(name, kind, nullable=False) for name, kind in types.items()]
+
+
+DOCUMENTS = pa.schema(_make_fields(_DOCUMENT_TYPES))
 
 
 def make_chunk_schema(dimensions: int) -> pa.Schema:
     """The columns of chunks; with vectors if they have dimensions."""
     vector = [pa.field("vector", pa.list_(pa.float32(), dimensions))] if dimensions else []
-    return pa.schema([*_CHUNKS, *vector])
+    return pa.schema([*_make_fields({"doc_id": _TEXT, **_CHUNK_TYPES}), *vector])
 
 
 def encode_clean(document: ExportedDocument) -> bytes:
@@ -52,38 +53,19 @@ def encode_clean(document: ExportedDocument) -> bytes:
 
 def make_document_table(documents: Sequence[ExportedDocument]) -> pa.Table:
     """One row per document."""
-    columns = [
-        [each.doc_id for each in documents],
-        [each.hash for each in documents],
-        [each.kind for each in documents],
-        [each.language for each in documents],
-        [each.lines for each in documents],
-        [len(each.chunks) for each in documents],
-    ]
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, DOCUMENTS, strict=True)], DOCUMENTS)
+    rows = [{**msgspec.structs.asdict(each), "chunks": len(each.chunks)} for each in documents]
+    return pa.Table.from_pylist(rows, DOCUMENTS)
 
 
 def make_chunk_table(documents: Sequence[ExportedDocument], dimensions: int) -> pa.Table:
     """One row per chunk, in the order of the documents."""
-    rows = [(document.doc_id, chunk) for document in documents for chunk in document.chunks]
-    columns = [
-        [doc_id for doc_id, _ in rows],
-        [chunk.number for _, chunk in rows],
-        [chunk.chunk_id for _, chunk in rows],
-        [chunk.kind for _, chunk in rows],
-        [chunk.name for _, chunk in rows],
-        [chunk.headings for _, chunk in rows],
-        [chunk.context for _, chunk in rows],
-        [chunk.start for _, chunk in rows],
-        [chunk.end for _, chunk in rows],
-        [chunk.pages for _, chunk in rows],
-        [chunk.text for _, chunk in rows],
-    ]
-    schema = make_chunk_schema(dimensions)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _CHUNKS, strict=True)]
+    chunks = [chunk for document in documents for chunk in document.chunks]
+    arrays = [pa.array([document.doc_id for document in documents for _ in document.chunks], _TEXT)]
+    for name, kind in _CHUNK_TYPES.items():
+        arrays.append(pa.array([getattr(chunk, _ATTRIBUTES.get(name, name)) for chunk in chunks], kind))
     if dimensions:
-        arrays.append(_make_vectors([chunk for _, chunk in rows], dimensions))
-    return pa.table(arrays, schema)
+        arrays.append(_make_vectors(chunks, dimensions))
+    return pa.table(arrays, make_chunk_schema(dimensions))
 
 
 def _make_vectors(chunks: Sequence[ExportedChunk], dimensions: int) -> pa.Array:

@@ -6,15 +6,28 @@ PATHS_MAX = 5
 """Changed paths that are kept for messages. Of the others only the number is known."""
 
 
+HINTS_MAX = 1_000
+"""Of more changed paths, none is kept for the run: it compares everything, which is not slower then."""
+
+
 class SourceChanges(msgspec.Struct, frozen=True):
     """How many changes were seen, and the paths of the first ones."""
 
     count: int = 0
     paths: tuple[str, ...] = ()
+    hints: frozenset[str] | None = None
+    """All paths at which something may have changed; None: they are not known, or are many."""
 
     def add(self, other: "SourceChanges") -> "SourceChanges":
         """Both together."""
-        return SourceChanges(self.count + other.count, (*self.paths, *other.paths)[:PATHS_MAX])
+        if not (self.count and other.count):
+            return self if self.count else other
+        hints = None if self.hints is None or other.hints is None else self.hints | other.hints
+        return SourceChanges(
+            self.count + other.count,
+            (*self.paths, *other.paths)[:PATHS_MAX],
+            None if hints is None or len(hints) > HINTS_MAX else hints,
+        )
 
 
 class GatherWindow:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from inorder.host.clock import Clock
 from inorder.host.inotify import find_inotify_problem
 
-from .changes import PATHS_MAX, SourceChanges
+from .changes import HINTS_MAX, PATHS_MAX, SourceChanges
 from .notifier import FolderNotifier
 from .polling import Poll, PollableSource
 from .source import RULE_FILES, LocalSource, WatchedFolder
@@ -95,9 +95,13 @@ class SourceFeed:
             taken, self._changes = self._changes, SourceChanges()
         return taken
 
-    def _add(self, count: int, paths: Sequence[str], *, outdates: bool = False) -> None:
+    def _add(
+        self, count: int, paths: Sequence[str], *, outdates: bool = False, hints: frozenset[str] | None = None
+    ) -> None:
+        """Add changes. `hints` are all paths at which something has changed; None: they are not known."""
         with self._lock:
-            self._changes = self._changes.add(SourceChanges(count, tuple(paths[:PATHS_MAX])))
+            known = None if hints is None or len(hints) > HINTS_MAX else hints
+            self._changes = self._changes.add(SourceChanges(count, tuple(paths[:PATHS_MAX]), known))
             self._is_outdated = self._is_outdated or outdates
             self._arrived.set()
 
@@ -165,4 +169,4 @@ class SourceFeed:
                 counted.append(path)
                 outdates = outdates or is_folder or name in RULE_FILES
         if counted:
-            self._add(len(counted), counted, outdates=outdates)
+            self._add(len(counted), counted, outdates=outdates, hints=frozenset(counted))

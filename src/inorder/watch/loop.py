@@ -3,6 +3,9 @@
 It ends by a signal, by an error that a person has to look at (an operator error before the first run is complete,
 damaged data), and by nothing else. What may pass by itself is retried: DATA in use by another run, a full disk, a
 machine that failed. While a source is not there nothing is run, and the documents of the source stay in DATA.
+
+A run is told at which paths something may have changed, and looks at nothing else. It compares everything if that is
+not known, and after a run that was not complete: the changes before it may not have been seen.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +21,10 @@ BACKOFF_MS, BACKOFF_MS_MAX = 1_000, 60_000
 _LOOK_MS = 1_000
 """Between two looks whether the sources are still there, which no event may show."""
 _RETRYABLE = (InfrastructureError, OperatorError, OSError)
+_COMPLETE = (0, 3)
+"""Exit codes of runs that have looked at everything they were told of: files may have failed."""
+RunOnce = Callable[[frozenset[str] | None], RunResult]
+"""Runs once. Gets the paths at which something may have changed; None: everything is compared."""
 
 
 class Watcher:
@@ -26,7 +33,7 @@ class Watcher:
     def __init__(
         self,
         feed: ChangeFeed,
-        run: Callable[[], RunResult],
+        run: RunOnce,
         observers: Sequence[WatchObserver],
         clock: Clock,
         options: WatchOptions,
@@ -39,6 +46,8 @@ class Watcher:
         self._runs = 0
         self._has_run = False
         """Whether a run was complete: settings and sources are usable."""
+        self._is_current = False
+        """Whether the last run was complete, so that only later changes matter."""
         self._absence = ""
         self._failures = 0
         self._retry_ms: int | None = None
@@ -89,11 +98,12 @@ class Watcher:
         self._retry_ms = None
         try:
             self._feed.prepare()
-            result = self._run_once()
+            result = self._run_once(changes.hints if self._is_current else None)
         except _RETRYABLE as error:
             if isinstance(error, OperatorError) and not isinstance(error, BusyError) and not self._has_run:
                 raise
             result = RunResult(getattr(error, "exit_code", 1), str(error))
+        self._is_current = not result.problem and result.exit_code in _COMPLETE
         for observer in self._observers:
             observer.on_run_ended(self._runs, result, self._clock.now_ms() - began_ms)
         if result.problem:

@@ -5,8 +5,8 @@ import os
 
 from inorder.host.filesystem import Filesystem
 
-FILES_PER_RUN = 5
-"""A run has at most this many stages, with a file each."""
+FILES_PER_RUN = 3
+"""A run has at most this many passes, with a file each: its own, that of models, and the export."""
 _FOLDERS = ("telemetry", "attempts")
 _SUFFIX = ".jsonl"
 

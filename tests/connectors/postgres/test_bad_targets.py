@@ -8,9 +8,8 @@ import pytest
 
 from inorder.targets.postgres import connection as connection_module
 from inorder.targets.postgres import schema, target
-from tests.connectors.postgres.exports import export, make_index, make_texts, read_tables
+from tests.connectors.postgres.exports import Corpus, export, make_texts, read_tables
 from tests.connectors.postgres.server import SECURED, PostgresServer
-from tests.documents.stage_runs import StageRuns
 from tests.support.in_process import run_in_process
 
 SECRET = "horn-of-the-keeper"
@@ -18,9 +17,9 @@ SECRET = "horn-of-the-keeper"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = StageRuns(tmp_path_factory.mktemp("corpus"))
-    make_index(runs, make_texts(5, "first"))
-    return runs.data
+    corpus = Corpus(tmp_path_factory.mktemp("corpus"))
+    corpus.make(make_texts(5, "first"))
+    return corpus.data
 
 
 def run_export(data: Path, address: str, *arguments: str, **environment: str) -> tuple[int, str]:

@@ -19,9 +19,8 @@ from inorder.targets.postgres import connection as connection_module
 from inorder.targets.postgres import target as target_module
 from inorder.targets.postgres.connection import Connection
 from inorder.targets.postgres.target import PostgresTarget
-from tests.connectors.postgres.exports import export, make_index, make_texts, read_tables
+from tests.connectors.postgres.exports import Corpus, export, make_texts, read_tables
 from tests.connectors.postgres.server import PostgresServer
-from tests.documents.stage_runs import StageRuns
 
 KILLS, TESTS = 10, 20
 DOCUMENTS = 40
@@ -34,17 +33,14 @@ class Corpora:
     def __init__(self, folder: Path) -> None:
         (folder / "first").mkdir()
         (folder / "second").mkdir()
-        first, second = StageRuns(folder / "first"), StageRuns(folder / "second")
+        first, second = Corpus(folder / "first"), Corpus(folder / "second")
         texts = make_texts(DOCUMENTS, "first")
-        make_index(first, texts)
+        first.make(texts)
         changed = make_texts(DOCUMENTS + 8, "second")
-        make_index(second, texts | {name: changed[name] for name in list(changed)[::2] + list(changed)[DOCUMENTS:]})
+        second.make(texts | {name: changed[name] for name in list(changed)[::2] + list(changed)[DOCUMENTS:]})
         for name in list(texts)[1::10]:
             (second.docs / name).unlink()
-        second.doctags()
-        second.chunk(tokens_max=40)
-        second.embed(dense="hash:16")
-        second.index()
+        second.run()
         self.first, self.second = first.data, second.data
 
 

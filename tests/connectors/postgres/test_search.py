@@ -9,9 +9,8 @@ from inorder.index.search import SearchAnswer, SearchOptions
 from inorder.index.search import search as search_locally
 from inorder.library.opening import find_index
 from inorder.targets.postgres.search import search, translate_glob
-from tests.connectors.postgres.exports import export, make_index, make_texts
+from tests.connectors.postgres.exports import Corpus, export, make_texts
 from tests.connectors.postgres.server import PostgresServer
-from tests.documents.stage_runs import StageRuns
 from tests.support.in_process import run_in_process
 
 SAMPLE = Path(__file__).parents[3] / "examples" / "sample"
@@ -38,20 +37,17 @@ def place(
     request: pytest.FixtureRequest, server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, str]:
     """DATA with the sample and some source code, and the address that it was exported to."""
-    runs = StageRuns(tmp_path_factory.mktemp("corpus"))
-    (runs.folder / "sample").symlink_to(SAMPLE)
-    (runs.folder / "core").symlink_to(SOURCES)
+    corpus = Corpus(tmp_path_factory.mktemp("corpus"), dense=request.param, tokens_max=80)
+    (corpus.folder / "sample").symlink_to(SAMPLE)
+    (corpus.folder / "core").symlink_to(SOURCES)
     for name, text in make_texts(30, "first").items():
-        runs.write(f"docs/{name}", text)
-    runs.write("docs/灯.md", "# 灯塔\n\n灯塔守护者点亮灯。\n")
-    runs.doctags("docs", "sample")
-    runs.chunk(tokens_max=80)
-    runs.embed(dense=request.param)
-    runs.index("docs", "sample", "core")
+        (corpus.docs / name).write_text(text)
+    (corpus.docs / "灯.md").write_text("# 灯塔\n\n灯塔守护者点亮灯。\n")
+    corpus.run("docs", "sample", "core")
     name = f"search_{request.param.partition(':')[0]}"
     server.create_database(name)
-    export(runs.data, server.address(name), hnsw=request.param == "static")
-    return str(runs.data), server.address(name)
+    export(corpus.data, server.address(name), hnsw=request.param == "static")
+    return str(corpus.data), server.address(name)
 
 
 def list_hits(answer: SearchAnswer) -> list[tuple[str, int]]:
@@ -133,11 +129,11 @@ def test_a_glob_becomes_an_expression(glob: str, expression: str) -> None:
 def test_after_an_update_answers_are_those_of_the_new_index(
     tmp_path: Path, server: PostgresServer, database: str, address: str
 ) -> None:
-    runs = StageRuns(tmp_path)
-    make_index(runs, make_texts(12, "first"))
-    export(runs.data, address)
+    corpus = Corpus(tmp_path)
+    corpus.make(make_texts(12, "first"))
+    export(corpus.data, address)
     texts = make_texts(12, "second")
     del texts["004.md"]
-    make_index(runs, texts)
-    export(runs.data, address)
-    compare((str(runs.data), address), "second edition fog bell", SearchOptions(count=DEPTH))
+    corpus.make(texts)
+    export(corpus.data, address)
+    compare((str(corpus.data), address), "second edition fog bell", SearchOptions(count=DEPTH))

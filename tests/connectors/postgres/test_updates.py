@@ -7,23 +7,22 @@ import pytest
 from inorder.sinks.base import Position
 from inorder.targets.base import TargetChanges, TargetLayout, TargetOptions
 from inorder.targets.postgres.target import PostgresTarget, encode
-from tests.connectors.postgres.exports import export, make_index, make_texts, read_tables
+from tests.connectors.postgres.exports import Corpus, export, make_texts, read_tables
 from tests.connectors.postgres.server import PostgresServer
-from tests.documents.stage_runs import StageRuns
 from tests.targets.harnesses import make_document
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
-    made = StageRuns(tmp_path_factory.mktemp("corpus"))
-    make_index(made, make_texts(12, "first"))
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    made = Corpus(tmp_path_factory.mktemp("corpus"))
+    made.make(make_texts(12, "first"))
     return made
 
 
 def test_rows_vectors_and_full_text_are_there(
-    runs: StageRuns, server: PostgresServer, database: str, address: str
+    corpus: Corpus, server: PostgresServer, database: str, address: str
 ) -> None:
-    assert export(runs.data, address).succeeded == 12
+    assert export(corpus.data, address).succeeded == 12
     rows = server.execute(
         "SELECT doc_id, number, headings, vector_dims(embedding), metadata->>'language' FROM inorder.chunks "
         "WHERE fulltext @@ to_tsquery('simple', 'keeper & 7') ORDER BY doc_id, number",
@@ -36,10 +35,10 @@ def test_rows_vectors_and_full_text_are_there(
 
 
 def test_an_index_over_the_vectors_is_built_when_it_is_asked_for(
-    runs: StageRuns, server: PostgresServer, database: str, address: str
+    corpus: Corpus, server: PostgresServer, database: str, address: str
 ) -> None:
-    export(runs.data, address)
-    assert export(runs.data, address, hnsw=True).scheduled == 0
+    export(corpus.data, address)
+    assert export(corpus.data, address, hnsw=True).scheduled == 0
     query = "SELECT indexdef FROM pg_indexes WHERE indexname = 'chunks_embedding_hnsw'"
     [(definition,)] = server.execute(query, database)
     assert "USING hnsw" in str(definition)
@@ -48,31 +47,31 @@ def test_an_index_over_the_vectors_is_built_when_it_is_asked_for(
 def test_updates_and_removals_give_what_a_first_export_gives(
     tmp_path: Path, server: PostgresServer, database: str, address: str
 ) -> None:
-    runs = StageRuns(tmp_path)
-    make_index(runs, make_texts(12, "first"))
-    export(runs.data, address)
+    corpus = Corpus(tmp_path)
+    corpus.make(make_texts(12, "first"))
+    export(corpus.data, address)
     texts = make_texts(14, "first") | {"003.md": "# Changed\n\nOther words.", "008.md": "Shorter."}
     del texts["005.md"]
-    make_index(runs, texts)
-    assert export(runs.data, address).succeeded == 5
-    export(runs.data, address, collection="fresh")
+    corpus.make(texts)
+    assert export(corpus.data, address).succeeded == 5
+    export(corpus.data, address, collection="fresh")
     assert read_tables(server, database) == read_tables(server, database, "fresh")
-    assert export(runs.data, address).scheduled == 0
+    assert export(corpus.data, address).scheduled == 0
 
 
 def test_another_provider_needs_another_collection_or_a_new_start(
     tmp_path: Path, server: PostgresServer, database: str, address: str
 ) -> None:
-    runs = StageRuns(tmp_path)
-    make_index(runs, make_texts(3, "first"))
-    export(runs.data, address)
+    corpus = Corpus(tmp_path)
+    corpus.make(make_texts(3, "first"))
+    export(corpus.data, address)
     before = read_tables(server, database)
-    runs.embed(dense="hash:32")
-    runs.index()
+    corpus.dense = "hash:32"
+    corpus.run()
     with pytest.raises(ValueError, match=r"has vectors with 16 dimensions, made by hash:16, and the index has 32"):
-        export(runs.data, address)
+        export(corpus.data, address)
     assert read_tables(server, database) == before
-    assert export(runs.data, address, recreate=True).succeeded == 3
+    assert export(corpus.data, address, recreate=True).succeeded == 3
     [(dimensions,)] = server.execute("SELECT DISTINCT vector_dims(embedding) FROM inorder.chunks", database)
     assert dimensions == 32
 
@@ -80,14 +79,14 @@ def test_another_provider_needs_another_collection_or_a_new_start(
 def test_an_index_without_vectors_needs_no_extension(
     tmp_path: Path, server: PostgresServer, database: str, address: str
 ) -> None:
-    runs = StageRuns(tmp_path)
-    runs.write("code/a.py", "def lamp():\n    return 1\n")
-    runs.index("code")
-    assert export(runs.data, address).succeeded == 1
+    corpus = Corpus(tmp_path)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.py").write_text("def lamp():\n    return 1\n")
+    corpus.run("code")
+    assert export(corpus.data, address).succeeded == 1
     assert server.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'", database) == []
-    make_index(runs, make_texts(2, "first"))
-    runs.index("docs", "code")
-    assert export(runs.data, address).succeeded == 2
+    corpus.make(make_texts(2, "first"))
+    assert export(corpus.data, address).succeeded == 2
     assert len(read_tables(server, database)["documents"]) == 3
 
 

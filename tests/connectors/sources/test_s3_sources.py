@@ -172,7 +172,7 @@ def test_a_large_object_is_read_in_ranges_of_the_listed_version(
 def test_parts_of_a_long_pdf_do_not_fetch_it_again(
     s3: FaultyS3, place: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inorder.documents.doctags.stage.LARGE_BYTES", 1)
+    monkeypatch.setattr("inorder.documents.convert.parts.LARGE_BYTES", 1)
     monkeypatch.setattr("inorder.sources.fetching.SHARED_BYTES", 1)
     objects = {"long.pdf": draw_pdf(*(draw_lines(f"page {number}") for number in range(6)))}
     put_below_docs(s3, objects)

@@ -71,6 +71,7 @@ def known_at(driver: Driver, end: int) -> ResumePoint:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3")
 @given(
     script=st.lists(words, min_size=1, max_size=16),
@@ -107,6 +108,7 @@ def test_a_run_interrupted_after_any_seq_ends_with_the_same_summary_and_the_same
             assert seals(second) == [record for record in seals(first) if record.start >= resume_point.resume_start]
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3", "WIN-6")
 @given(script=st.lists(words, min_size=1, max_size=24), choices=choice_lists, again=choice_lists)
 def test_windows_that_had_adapted_are_cut_where_they_were(

@@ -11,6 +11,7 @@ from inorder.core.windows import id_set
 from inorder.core.windows.id_set import HashedIds, IdSet
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=3), max_size=200))
 def test_an_id_is_new_exactly_once(ids: list[str]) -> None:
     seen: set[str] = set()
@@ -21,6 +22,7 @@ def test_an_id_is_new_exactly_once(ids: list[str]) -> None:
     assert len(identities) == len(seen)
 
 
+@pytest.mark.slow
 @given(st.sets(st.text()), st.text())
 def test_an_id_is_in_the_set_if_it_was_added_and_only_then(known: set[str], other: str) -> None:
     identities = IdSet()
@@ -74,6 +76,7 @@ def test_ids_in_any_order_are_new_exactly_once(order: str, name: str, monkeypatc
     assert "none/a" not in identities
 
 
+@pytest.mark.slow
 def test_ids_in_order_cost_a_few_bytes() -> None:
     identities = IdSet()
     for number in range(20_000):

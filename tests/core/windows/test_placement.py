@@ -124,6 +124,7 @@ def test_an_endless_plan_is_read_no_further_than_the_windows_and_what_is_wanted_
     assert driver.kernel.statistics().windows_closed > 50
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-7", "LED-9")
 @given(choices=choice_lists, workers=st.sampled_from([1, 2, 7]), entries=st.integers(1, 6))
 def test_the_heavier_columns_span_the_active_windows_only(choices: list[int], workers: int, entries: int) -> None:
@@ -178,6 +179,7 @@ def test_seqs_follow_the_plan_whatever_its_pieces() -> None:
     assert [seq for command in driver.told(Dispatch) for seq in command.seqs] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-4", "DEC-5")
 @given(plan=plans, choices=choice_lists, workers=st.sampled_from([1, 2, 7]), schedule=st.sampled_from(["fifo", "sjf"]))
 def test_never_more_than_two_windows_are_active_and_nothing_outside_them_is_dispatched(
@@ -201,6 +203,7 @@ def test_never_more_than_two_windows_are_active_and_nothing_outside_them_is_disp
     assert active == []
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-1", "WIN-3")
 @given(plan=plans, choices=choice_lists, other=choice_lists, entries=st.integers(1, 6), budget=st.integers(2, 9))
 def test_the_same_plan_gives_the_same_windows_whatever_its_pieces_and_the_order_of_completion(
@@ -295,6 +298,7 @@ def test_without_adaptation_every_window_has_the_size_of_the_options() -> None:
     assert {(window.target_entries, window.sizing) for window in driver.told(WindowOpened)} == {(2, None)}
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-6", "DEC-6")
 @given(
     choices=choice_lists, workers=st.sampled_from([1, 2, 7]), words=st.lists(st.sampled_from(["s", "rs"]), max_size=30)

@@ -139,6 +139,7 @@ def test_ids_that_are_no_valid_text_count_in_the_seed_hash_however_the_plan_come
     assert sealed([plan]) != sealed([[PlanItem("a"), PlanItem("b-\udce8"), PlanItem("c")]])
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-1")
 @given(
     st.lists(st.builds(PlanItem, cost=st.floats(0, 9), size_bytes=st.integers(0, 9)), max_size=30),
@@ -198,6 +199,7 @@ def test_trouble_halves_the_next_window_and_idle_workers_double_it(
     assert reason.startswith(why)
 
 
+@pytest.mark.slow
 @pytest.mark.req("WIN-6", "DEC-6")
 @given(
     st.builds(

@@ -15,6 +15,7 @@ import inorder
 from inorder.documents.archives import limits, tars, zips
 from inorder.documents.archives.listing import Listing, list_archive
 from inorder.documents.archives.names import UniqueNames, find_format
+from inorder.pipeline.outcome import FileCounts
 from tests.documents.archives.archive_files import (
     FORMATS,
     WRITERS,
@@ -23,7 +24,6 @@ from tests.documents.archives.archive_files import (
     make_tar,
     make_zip,
 )
-from tests.documents.archives.test_archives import find_reasons
 from tests.documents.stage_runs import StageRuns
 
 pytestmark = pytest.mark.req("ROB-1")
@@ -53,9 +53,8 @@ def test_a_damaged_archive_is_one_failed_item(runs: StageRuns, ending: str) -> N
     (runs.docs / f"noise.{ending}").write_bytes(random.Random(1).randbytes(5000))
     (runs.docs / f"empty.{ending}").write_bytes(b"")
     (runs.docs / "good.md").write_text("# Good\n")
-    outcome = runs.doctags()
-    assert outcome.failed == 2
-    assert runs.rows("doctags")[f"docs/empty.{ending}"]["reason"] == "the file is empty"
+    assert runs.doctags().counts.failed == 2
+    assert runs.reasons()[f"docs/empty.{ending}"] == "the file is empty"
     assert "docs/good.md" in runs.done("doctags")
     rows = runs.rows("doctags")
     failed = {name: row["error"] for name, row in rows.items() if row["status"] == "failure"}
@@ -63,6 +62,7 @@ def test_a_damaged_archive_is_one_failed_item(runs: StageRuns, ending: str) -> N
     assert all(error["category"] == "input" for error in failed.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", WRITERS)
 def test_the_members_before_the_damage_of_a_tar_archive_are_read(ending: str) -> None:
     data = make_archive(ending, {f"{number}.md": random.Random(number).randbytes(90_000) for number in range(20)})
@@ -91,16 +91,17 @@ def test_archives_with_flipped_bytes_never_raise(ending: str) -> None:
         list_bytes(bytes(spoiled[: chosen.randint(1, len(spoiled))] if seed % 3 == 0 else spoiled), ending)
 
 
+@pytest.mark.slow
 def test_a_member_that_unpacks_to_too_much_fails_alone(runs: StageRuns) -> None:
     bomb = make_zip({"bomb.md": b"\0" * (limits.RATIO_BYTES_MIN + 1), "a.md": b"# A\n"})
     (runs.docs / "box.zip").write_bytes(bomb)
-    outcome = runs.doctags()
-    assert (outcome.succeeded, outcome.failed) == (1, 1)
-    assert find_reasons(runs) == {
+    assert runs.doctags().counts == FileCounts(new=1, failed=1)
+    assert runs.reasons() == {
         "docs/box.zip/bomb.md": "the member unpacks to more than 400 times its size (a zip bomb?)"
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["tar.gz", "tar.xz", "tar.bz2", "tar.zst"])
 def test_a_compressed_tar_archive_that_unpacks_to_too_much_is_refused(ending: str) -> None:
     listing = list_bytes(make_archive(ending, {"bomb.md": b"\0" * 4 * limits.RATIO_BYTES_MIN}), ending)
@@ -153,11 +154,12 @@ def test_a_header_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) 
     assert names(listing) == ["a.md"]
 
 
+@pytest.mark.slow
 def test_paths_that_lead_out_of_the_archive_are_quoted(runs: StageRuns) -> None:
     files = {"../../up.md": b"# Up\n", "/etc/motd.md": b"# Root\n", "a/../../b.md": b"# B\n", "x\n\x1b[2J.md": b"# X\n"}
     (runs.docs / "box.zip").write_bytes(make_zip(files))
     (runs.docs / "box.tar").write_bytes(make_tar({name: content + b"In tar.\n" for name, content in files.items()}))
-    assert runs.doctags().succeeded == 8
+    assert runs.doctags().counts == FileCounts(new=8)
     found = ["%2E%2E/%2E%2E/up.md", "etc/motd.md", "a/%2E%2E/%2E%2E/b.md", "x%0A%1B[2J.md"]
     assert runs.done("doctags") == {f"docs/box.{ending}/{name}" for ending in ("zip", "tar") for name in found}
     inorder.open(runs.data).export(runs.folder / "out", "documents", "files")
@@ -173,7 +175,7 @@ def test_members_of_the_same_name_are_two_documents(runs: StageRuns) -> None:
             add_member(packed, "a.md", text)
         add_member(packed, "./a~2.md", b"# Four\n")
     (runs.docs / "box.tar").write_bytes(written.getvalue())
-    assert runs.doctags().succeeded == 4
+    assert runs.doctags().counts == FileCounts(new=4)
     assert runs.done("doctags") == {f"docs/box.tar/{name}" for name in ("a.md", "a~2.md", "a~3.md", "a~2~2.md")}
 
 
@@ -191,18 +193,19 @@ def test_names_in_other_encodings_are_kept(runs: StageRuns) -> None:
     data = written.getvalue().replace(b"xxxx.md", "éè.md".encode()).replace(b"yyyy.md", b"\x81\x84zz.md")
     (runs.docs / "box.zip").write_bytes(data)
     (runs.docs / "box.tar").write_bytes(make_tar({os.fsdecode(b"\xff.md"): b"# Bytes\n"}))
-    assert runs.doctags().failed == 0
+    assert runs.doctags().counts.failed == 0
     found = ["zip/Übung.md", "zip/éè.md", "zip/üäzz.md", "tar/%FF.md"]
     assert runs.done("doctags") == {f"docs/box.{name}" for name in found}
 
 
+@pytest.mark.slow
 def test_an_encrypted_member_fails_and_is_read_with_its_password(runs: StageRuns) -> None:
     (runs.docs / "box.zip").write_bytes(ENCRYPTED)
     runs.doctags()
-    assert find_reasons(runs) == {"docs/box.zip/a.txt": "the member is encrypted; --password-file can name passwords"}
+    assert runs.reasons() == {"docs/box.zip/a.txt": "the member is encrypted; --password-file can name passwords"}
     passwords = runs.folder / "passwords"
     passwords.write_text("wrong\nopen sesame\n")
-    assert runs.doctags(password_file=str(passwords)).succeeded == 1
+    assert runs.doctags(password_file=str(passwords)).counts == FileCounts(changed=1)
 
 
 def encrypt(content: bytes, password: bytes) -> bytes:

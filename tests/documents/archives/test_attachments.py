@@ -8,9 +8,9 @@ import pytest
 
 import inorder
 from inorder.documents.archives import limits
-from inorder.documents.layout import list_documents
+from inorder.pipeline.outcome import FileCounts
 from tests.documents.archives.archive_files import make_zip
-from tests.documents.archives.test_archives import find_reasons, require_same
+from tests.documents.archives.test_archives import require_same
 from tests.documents.formats.samples import NAMES, SAMPLES
 from tests.documents.stage_runs import StageRuns
 
@@ -37,25 +37,22 @@ def make_mailbox(*mails: EmailMessage) -> bytes:
     return b"".join(b"From ada Mon May  6 08:00:00 2024\n" + mail.as_bytes() + b"\n" for mail in mails)
 
 
-def list_ids(runs: StageRuns) -> list[str]:
-    return sorted(each.doc_id for each in list_documents(runs.data))
-
-
 def test_the_attachments_of_a_message_are_documents_and_the_message_names_them(runs: StageRuns) -> None:
     mail = make_mail({"list.md": b"# Stores\n", "lamp.png": PIXEL, "tool.bin": b"\x00\x01"})
     (runs.docs / "inbox.eml").write_bytes(mail.as_bytes())
     (runs.docs / "plain.eml").write_bytes(make_mail({}).as_bytes())
-    assert runs.doctags().failed == 0
+    assert runs.doctags().counts.failed == 0
     assert runs.done("doctags") == {"docs/inbox.eml", "docs/inbox.eml/list.md", "docs/plain.eml"}
     written = inorder.open(runs.data).get("docs/inbox.eml").doctags
     assert "<text>Attachment: list.md</text>" in written
     assert "Stores" not in written
-    assert find_reasons(runs) == {
+    assert runs.reasons() == {
         "docs/inbox.eml/lamp.png": "an image: --ocr reads its text",
         "docs/inbox.eml/tool.bin": "not a document: a binary file in an unknown format",
     }
 
 
+@pytest.mark.slow
 def test_an_attachment_reads_as_the_same_file_in_a_folder(runs: StageRuns) -> None:
     for kind, data in SAMPLES.items():
         (runs.docs / NAMES[kind]).write_bytes(data)
@@ -63,21 +60,22 @@ def test_an_attachment_reads_as_the_same_file_in_a_folder(runs: StageRuns) -> No
     require_same(runs, "inbox.eml", make_mail(files).as_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.req("DOC-4")
 def test_one_attachment_of_a_mailbox_changes(runs: StageRuns) -> None:
     box = runs.docs / "box.mbox"
     mails = [make_mail({"a.md": f"# Note {number}\n".encode()}, f"Letter {number}") for number in range(12)]
     box.write_bytes(make_mailbox(*mails))
-    assert runs.doctags().succeeded == 13
-    assert "docs/box.mbox/12/a.md" in list_ids(runs)
-    assert runs.doctags().succeeded == 0
+    assert runs.doctags().counts == FileCounts(new=13)
+    assert "docs/box.mbox/12/a.md" in runs.documents()
+    assert runs.doctags().counts == FileCounts(unchanged=13)
     mails[3] = make_mail({"a.md": b"# Another note\n"}, "Letter 3")
     box.write_bytes(make_mailbox(*mails))
     runs.doctags()
     assert runs.done("doctags") == {"docs/box.mbox", "docs/box.mbox/4/a.md"}
     box.write_bytes(make_mailbox(*mails[:2]))
     runs.doctags()
-    assert list_ids(runs) == ["docs/box.mbox", "docs/box.mbox/1/a.md", "docs/box.mbox/2/a.md"]
+    assert runs.documents() == ["docs/box.mbox", "docs/box.mbox/1/a.md", "docs/box.mbox/2/a.md"]
 
 
 def test_attachments_and_archives_lie_within_each_other(runs: StageRuns) -> None:
@@ -86,8 +84,8 @@ def test_attachments_and_archives_lie_within_each_other(runs: StageRuns) -> None
     forwarded.add_attachment(make_mail({"far.md": b"# Far\n"}, "Forwarded"))
     (runs.docs / "box.zip").write_bytes(make_zip({"inbox.eml": inner.as_bytes()}))
     (runs.docs / "two.eml").write_bytes(forwarded.as_bytes())
-    assert runs.doctags().failed == 0
-    assert list_ids(runs) == [
+    assert runs.doctags().counts.failed == 0
+    assert runs.documents() == [
         "docs/box.zip/inbox.eml",
         "docs/box.zip/inbox.eml/notes.zip/deep.md",
         "docs/two.eml",
@@ -101,7 +99,7 @@ def test_attachments_and_archives_lie_within_each_other(runs: StageRuns) -> None
 def test_names_of_attachments_lead_nowhere_else(runs: StageRuns) -> None:
     mail = make_mail({"../../up.md": b"# Up\n", "/etc/motd.md": b"# Root\n", "%00.md": b"# X\n", "": b"# Nameless\n"})
     (runs.docs / "inbox.eml").write_bytes(mail.as_bytes())
-    assert runs.doctags().failed == 0
+    assert runs.doctags().counts.failed == 0
     found = ["%2E%2E/%2E%2E/up.md", "etc/motd.md", "%2500.md", "part-5"]
     assert runs.done("doctags") == {"docs/inbox.eml", *(f"docs/inbox.eml/{name}" for name in found)}
 
@@ -111,11 +109,11 @@ def test_too_many_attachments_are_reported(runs: StageRuns, monkeypatch: pytest.
     monkeypatch.setattr(limits, "MEMBERS_MAX", 3)
     mail = make_mail({f"{number}.md": f"# {number}\n".encode() for number in range(5)})
     (runs.docs / "inbox.eml").write_bytes(mail.as_bytes())
-    outcome = runs.doctags()
-    assert (outcome.succeeded, outcome.failed) == (4, 1)
-    assert find_reasons(runs) == {"docs/inbox.eml/%": "the archive has more than 3 members"}
+    assert runs.doctags().counts == FileCounts(new=4, failed=1)
+    assert runs.reasons() == {"docs/inbox.eml/%": "the archive has more than 3 members"}
 
 
+@pytest.mark.slow
 @pytest.mark.req("ROB-1")
 def test_mail_with_flipped_bytes_never_ends_a_run(runs: StageRuns) -> None:
     data = make_mailbox(*[make_mail({"a.md": b"# Note\n", "b.zip": make_zip({"c.md": b"# C\n"})})] * 3)
@@ -125,5 +123,6 @@ def test_mail_with_flipped_bytes_never_ends_a_run(runs: StageRuns) -> None:
         for _ in range(chosen.randint(1, 20)):
             spoiled[chosen.randrange(len(spoiled))] = chosen.randrange(256)
         (runs.docs / f"{seed:02}.{'mbox' if seed % 2 else 'eml'}").write_bytes(spoiled)
-    assert runs.doctags().stop_kind is None
-    assert len(runs.rows("doctags")) >= 40
+    outcome = runs.doctags()
+    assert outcome.stop_kind is None
+    assert outcome.counts.files >= 40

@@ -1,4 +1,4 @@
-"""Chunks in the store and in Parquet files: what is written is read, and the same chunks are the same bytes."""
+"""Chunks in the library and in Parquet files: what is written is read, and the same chunks are the same bytes."""
 
 import io
 
@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inorder.documents.chunk.chunks import Chunk, build_chunks
-from inorder.documents.chunk.storage import pack_chunks, read_chunks, read_texts, write_chunks
+from inorder.documents.chunk.tables import write_chunks
 from inorder.documents.chunk.tokens import count_words
-from inorder.stage.store.inputs import StoredInput
+from inorder.library.values import pack_chunk_rows, unpack_chunk_ids, unpack_chunk_rows
 from tests.documents.chunk.laws import pieces_from
 
 pytestmark = pytest.mark.req("DOC-2")
@@ -49,11 +49,7 @@ def read(file: io.BytesIO) -> list[Chunk]:
     return [Chunk(**row) for row in pq.read_table(file).to_pylist()]
 
 
-def store(chunks: list[Chunk]) -> StoredInput:
-    content = pack_chunks("docs/tale.md", chunks)
-    return StoredInput("", "chunk", "docs/tale.md", "chunk/docs/tale.md", len(content), "", content)
-
-
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(chunks=rows)
 def test_chunks_are_read_as_they_were_written(chunks: list[Chunk]) -> None:
@@ -64,10 +60,13 @@ def test_chunks_are_read_as_they_were_written(chunks: list[Chunk]) -> None:
 def test_no_chunks_odd_ones_and_long_ones_are_read_back(texts: list[str]) -> None:
     chunks = tale(*texts)
     assert bool(chunks) is bool(texts)
-    assert read(write(chunks)) == read_chunks(store(chunks)) == chunks
-    assert read_texts(store(chunks)) == ([chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks])
+    rows, stored = pack_chunk_rows(chunks)
+    assert read(write(chunks)) == unpack_chunk_rows("docs/tale.md", rows, stored) == chunks
+    assert stored == [chunk.text for chunk in chunks]
+    assert unpack_chunk_ids(rows) == [chunk.chunk_id for chunk in chunks]
 
 
+@pytest.mark.slow
 def test_the_same_chunks_are_the_same_bytes() -> None:
     chunks = tale(ODD, "so it is " * 3000)
     assert write(chunks).getvalue() == write(chunks).getvalue()

@@ -25,6 +25,7 @@ def test_ids_are_those_they_have_always_been() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
 def test_an_id_does_not_depend_on_how_characters_are_composed(text: str, form: str) -> None:
     assert derive_chunk_id("tale", 7, text) == derive_chunk_id("tale", 7, unicodedata.normalize(form, text))

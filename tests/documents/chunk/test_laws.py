@@ -54,6 +54,7 @@ def test_every_character_is_in_one_chunk_and_none_is_too_large(
     checked(pieces, count, *size)
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(documents, sizes, st.sampled_from([count_words, len]))
 def test_rows_and_lines_and_words_and_letters_that_fit_are_not_cut(
@@ -66,6 +67,7 @@ def test_rows_and_lines_and_words_and_letters_that_fit_are_not_cut(
     assert_whole(letters(text, count, size[1]), text, chunks)
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(documents, sizes)
 def test_what_is_too_small_has_neighbours_that_are_full(pieces: list[Piece], size: tuple[int, int]) -> None:
@@ -76,6 +78,7 @@ def test_what_is_too_small_has_neighbours_that_are_full(pieces: list[Piece], siz
             assert count_words(text[before.start : after.end]) > tokens_max
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(documents, sizes)
 def test_a_heading_ends_a_chunk_only_where_it_does_not_fit_with_what_follows(
@@ -99,6 +102,7 @@ def tokens_to_the_next_text(heading: Unit, parts: list[Unit], chunk: Chunk) -> i
     return total
 
 
+@pytest.mark.slow
 @given(documents, sizes)
 def test_refs_are_those_of_the_pieces_that_a_chunk_has_a_part_of(pieces: list[Piece], size: tuple[int, int]) -> None:
     places = []

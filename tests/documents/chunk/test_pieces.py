@@ -25,7 +25,6 @@ from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.model import Cell, Code, Formula, Furniture, Heading, ListItem, Paragraph, Picture, Table, Title
-from tests.documents.chunk.laws import checked
 from tests.documents.docling_reference import document
 
 pytestmark = pytest.mark.req("DOC-2")
@@ -216,15 +215,6 @@ def test_a_path_is_bounded_in_depth_and_length() -> None:
     assert max(len(piece.path) for piece in pieces) == LEVEL_MAX
     assert {len(title) for title in pieces[-1].path} == {TITLE_CHARACTERS_MAX}
     assert {len(piece.text) for piece in pieces} == {5000}
-
-
-def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
-    written = rb'{"body":{"children":[{"$ref":"#/texts/0"}]},"texts":[{"text":"a\ud800b\uDC00\ud83d\ude00\\ud800"}]}'
-    [piece] = read_pieces(written)
-    assert piece.text == "a\ufffdb\ufffd\U0001f600\\ud800"
-    checked([piece], count_words, 0, 1)
-    [piece] = read_pieces(write_json(document(Paragraph(text="a\ud800b"))))
-    assert piece.text == "a\ufffdb"
 
 
 def test_items_that_point_at_each_other_are_read_once() -> None:

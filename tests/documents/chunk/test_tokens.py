@@ -62,6 +62,7 @@ def test_words_are_counted_as_they_are_found(text: str) -> None:
     assert count_words(text) == len(TOKEN.findall(text))
 
 
+@pytest.mark.slow
 @pytest.mark.req("ROB-1")
 @given(
     st.lists(

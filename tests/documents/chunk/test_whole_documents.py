@@ -26,6 +26,7 @@ def words_in_chunks(document: Document, tokens_max: int = 20) -> list[str]:
     return [word for chunk in chunks for word in re.findall(r"\w+", chunk.text)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(trees(sorted(HTML)))
 def test_every_word_of_a_page_is_in_one_chunk(chosen: list[Tree]) -> None:
@@ -34,6 +35,7 @@ def test_every_word_of_a_page_is_in_one_chunk(chosen: list[Tree]) -> None:
     assert_complete(words_in_chunks(html.read(page.encode(), "page")), writer.given)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(trees(sorted(MARKDOWN), depth=2))
 def test_every_word_of_a_markdown_text_is_in_one_chunk(chosen: list[Tree]) -> None:

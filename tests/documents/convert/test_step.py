@@ -115,6 +115,7 @@ def test_content_that_is_no_document_is_refused_when_it_is_decoded() -> None:
 # ---- what comes with the worker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLAIN)
 def test_an_encrypted_office_file_needs_the_password_among_the_resources(kind: str) -> None:
     sealed = encrypt(PLAIN[kind])
@@ -157,6 +158,7 @@ def test_the_ocr_engine_is_opened_once_with_the_first_page_that_needs_it(monkeyp
 # ---- long PDFs
 
 
+@pytest.mark.slow
 def test_parts_are_merged_to_what_is_converted_at_once() -> None:
     book = typeset_pdf([body(f"In chapter {number} the keepers tell of long nights. " * 30) for number in range(24)])
     settings, resources = ConvertSettings(split_pages=2), Resources()

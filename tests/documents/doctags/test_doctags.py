@@ -151,6 +151,7 @@ class TestAgreement:
             document(*(ListItem(text=f"w{n}", depth=d, ordered=n % 3 == 0) for n, d in enumerate(depths)))
         )
 
+    @pytest.mark.slow
     def test_lists_nested_past_what_anybody_reads(self) -> None:
         assert_docling_agrees(document(*(ListItem(text=f"w{depth}", depth=depth) for depth in range(500))))
 
@@ -266,12 +267,6 @@ class TestExactness:
             ("1", False, False),
         ]
 
-    def test_half_a_surrogate_is_replaced_in_both(self) -> None:
-        written = document(Paragraph(text="a\udc80b"), TABLE, name="na\ud800me")
-        reference = assert_docling_agrees(written)
-        assert (reference.name, reference.texts[0].text) == ("na\ufffdme", "a\ufffdb")
-        assert b"\xef\xbf\xbd" in write_json(written, filename="\udcff.txt")
-
     @pytest.mark.process
     def test_the_same_document_gives_the_same_bytes_under_any_hash_seed(self) -> None:
         program = (
@@ -296,7 +291,7 @@ class TestExactness:
     @pytest.mark.process
     def test_the_defining_library_is_not_needed_to_write(self) -> None:
         program = (
-            "import sys; from inorder.documents.doctags import storage; "
+            "import sys; from inorder.documents.convert import stored; "
             "print('docling_core' in sys.modules or 'pydantic' in sys.modules)"
         )
         finished = subprocess.run(

@@ -46,58 +46,50 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def test_read_in_parts_it_is_the_same_document(workspace: Workspace) -> None:
     workspace.run("doctags", "docs", "--split-pages", "10")
-    parts = [f"docs/long.pdf#{first:06}-{min(first + 9, PAGES):06}" for first in range(1, PAGES + 1, 10)]
-    assert list(workspace.done("doctags")) == ["docs/short.md", "docs/long.pdf#survey", *parts, "docs/long.pdf"]
-    in_parts = {path: data for path, data in workspace.outputs().items() if path.startswith("doctags/")}
+    assert workspace.done("doctags") == {"docs/long.pdf", "docs/short.md"}
+    in_parts = workspace.outputs()
+    assert set(workspace.files()) == {"docs/long.pdf", "docs/short.md"}, "parts stayed"
     workspace.run("doctags", "docs", "--split-pages", "0", "--force")
-    whole = {path: data for path, data in workspace.outputs().items() if path.startswith("doctags/")}
-    assert in_parts == whole
-    assert not [path for path in workspace.outputs() if path.startswith("pages/")], "unused parts stayed"
+    assert workspace.outputs() == in_parts
 
 
-def test_parts_are_done_once_and_go_with_their_document(workspace: Workspace) -> None:
+def test_parts_are_read_once_and_go_with_their_document(workspace: Workspace) -> None:
     workspace.run("doctags", "docs", "--split-pages", "10")
-    workspace.run("doctags", "docs", "--split-pages", "10")
-    assert workspace.done("doctags") == {}
+    assert workspace.run("doctags", "docs", "--split-pages", "10")["steps"] == {}
     (workspace.docs / "long.pdf").unlink()
     workspace.run("doctags", "docs", "--split-pages", "10")
-    assert {path.split("/")[0] for path in workspace.outputs()} == {"documents"}
-    assert not [path for path in workspace.outputs() if "long" in path]
+    assert set(workspace.files()) == {"docs/short.md"}
 
 
 def test_one_that_cannot_be_read_fails_once_and_as_a_document(workspace: Workspace) -> None:
     data = (workspace.docs / "long.pdf").read_bytes()
     (workspace.docs / "long.pdf").write_bytes(b"%PDF-1.4\n" + b"\0" * len(data))
     outcome = workspace.run("doctags", "docs", expected=3)
-    assert outcome["failed"] == 1
-    [failed] = [row for row in workspace.rows("doctags") if row["status"] == "failure"]
+    assert outcome["counts"]["failed"] == 1
+    [failed] = [row for row in workspace.rows("doctags").values() if row["status"] == "failure"]
     assert failed["doc_id"] == "docs/long.pdf"
 
 
 @pytest.mark.req("JRN-7", "DOC-4")
 def test_killed_three_times_on_the_way_everything_is_as_if_undisturbed(workspace: Workspace, tmp_path: Path) -> None:
-    """The kills come when some rows of a stage are written, wherever that may be in the work."""
+    """The kills come when the journal has grown, wherever that may be in the work."""
     options = ["--split-pages", "4", "--tokens-max", "64"]
-    for stage, rows in (("doctags", 5), ("doctags", 11), ("embed", 3)):
-        _run_until(workspace, stage, rows, options)
+    for size in (1, 400, 1200):
+        _run_until(workspace, size, options)
     workspace.run("run", "docs", *options, policy="cpu")
-    (tmp_path / "undisturbed").mkdir()
-    undisturbed = Workspace(tmp_path / "undisturbed")
-    for path in workspace.docs.iterdir():
-        (undisturbed.docs / path.name).write_bytes(path.read_bytes())
+    undisturbed = Workspace(tmp_path)
+    undisturbed.data = tmp_path / "undisturbed"
     undisturbed.run("run", "docs", *options)
     assert workspace.outputs() == undisturbed.outputs()
-    for stage in ("doctags", "chunk", "embed"):
-        names = [[row["doc_id"] for row in each.rows(stage)] for each in (workspace, undisturbed)]
-        assert names[0] == names[1]
+    assert set(workspace.files()) == set(undisturbed.files())
 
 
-def _run_until(workspace: Workspace, stage: str, rows: int, options: list[str]) -> None:
-    """Run, and kill it with everything it has started as soon as the manifest of a stage is that long."""
-    manifest = workspace.data / "manifests" / f"{stage}.jsonl"
+def _run_until(workspace: Workspace, size: int, options: list[str]) -> None:
+    """Run, and kill it with everything it has started as soon as its journal has so many bytes."""
+    journal = workspace.data / "journal" / "run.journal"
     command = [sys.executable, "-m", "inorder", "run", "docs", *options, "--data", str(workspace.data), "--quiet"]
     process = subprocess.Popen(command, cwd=workspace.folder, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not (manifest.exists() and manifest.read_bytes().count(b"\n") >= rows):
+    while process.poll() is None and not (journal.exists() and journal.stat().st_size >= size):
         os.sched_yield()
     if process.poll() is None:
         process.send_signal(signal.SIGKILL)

@@ -47,6 +47,7 @@ def is_caption(block: AnyBlock, document: Document) -> bool:
     return isinstance(block, Paragraph) and block.text in captions
 
 
+@pytest.mark.slow
 @given(_MARKS)
 def test_text_is_never_read_as_syntax(text: str) -> None:
     plain = " ".join(text.split())

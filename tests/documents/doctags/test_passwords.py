@@ -10,11 +10,11 @@ from random import Random
 import pytest
 from msoffcrypto.format.ooxml import OOXMLFile
 
-from inorder.documents.doctags.stage import DoctagsSettings, make
 from inorder.documents.readers.office import decryption
 from inorder.documents.readers.passwords import read_passwords
 from inorder.documents.readers.registry import load_reader
 from inorder.errors import OperatorError, ReadError
+from inorder.pipeline.outcome import FileCounts
 from tests.documents.document_text import words
 from tests.documents.docx_files import make_docx
 from tests.documents.formats.office_files import line, make_pptx, make_xlsx, shape
@@ -32,24 +32,26 @@ def runs(tmp_path: Path) -> StageRuns:
 
 
 def fail(runs: StageRuns, password_file: str) -> str:
-    assert runs.doctags(password_file=password_file).failed == 1
-    return str(runs.rows("doctags")["docs/sealed.pdf"]["error"]["message"])
+    assert runs.doctags(password_file=password_file).counts.failed == 1
+    return runs.reasons()["docs/sealed.pdf"]
 
 
+@pytest.mark.slow
 def test_a_pdf_fails_until_its_password_is_in_the_file(runs: StageRuns) -> None:
     assert fail(runs, "none") == "the PDF is encrypted with a password"
     passwords = runs.write("passwords.txt", "wrong\n")
     assert fail(runs, str(passwords)) == "the PDF is encrypted with a password; none in the password file opens it"
     passwords.write_text("wrong\n\nl\u00e4mpchen\n", encoding="utf-8")
-    assert runs.doctags(password_file=str(passwords)).succeeded == 1
+    assert runs.doctags(password_file=str(passwords)).counts == FileCounts(changed=1)
 
 
 def test_a_password_file_that_cannot_be_read_is_refused_before_the_run(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
     with pytest.raises(OperatorError, match=r"the password file .* cannot be read: No such file or directory"):
-        make(DoctagsSettings(password_file=str(tmp_path / "missing.txt")))
+        runs.doctags(password_file=str(tmp_path / "missing.txt"))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(OperatorError, match="it is not UTF-8"):
-        make(DoctagsSettings(password_file=str(tmp_path / "binary")))
+        runs.doctags(password_file=str(tmp_path / "binary"))
 
 
 # ---- office files
@@ -91,6 +93,7 @@ def refuse(kind: str, data: bytes, password_file: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLAIN)
 def test_an_office_file_is_read_with_one_of_the_passwords(kind: str, sealed: dict[str, bytes], tmp_path: Path) -> None:
     passwords = read_passwords(write_passwords(tmp_path, "wrong", PASSWORD))
@@ -99,17 +102,19 @@ def test_an_office_file_is_read_with_one_of_the_passwords(kind: str, sealed: dic
     assert words(found)[-3:] == ["the", "sealed", "letter"]
 
 
+@pytest.mark.slow
 def test_an_office_file_fails_until_its_password_is_in_the_file(sealed: dict[str, bytes], tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     (runs.docs / "sealed.docx").write_bytes(sealed["docx"])
-    assert runs.doctags(password_file=write_passwords(tmp_path, "wrong")).failed == 1
-    message = runs.rows("doctags")["docs/sealed.docx"]["error"]["message"]
-    assert message == "the file is encrypted with a password; none in the password file opens it"
-    assert runs.doctags(password_file=write_passwords(tmp_path, PASSWORD)).succeeded == 1
+    assert runs.doctags(password_file=write_passwords(tmp_path, "wrong")).counts.failed == 1
+    unknown = "the file is encrypted with a password; none in the password file opens it"
+    assert runs.reasons() == {"docs/sealed.docx": unknown}
+    assert runs.doctags(password_file=write_passwords(tmp_path, PASSWORD)).counts == FileCounts(changed=1)
     written = b"".join(path.read_bytes() for path in runs.data.rglob("*") if path.is_file())
     assert PASSWORD.encode() not in written
 
 
+@pytest.mark.slow
 def test_without_passwords_or_the_extra_the_reason_says_what_is_missing(
     sealed: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +126,7 @@ def test_without_passwords_or_the_extra_the_reason_says_what_is_missing(
     assert reason.endswith("needs the package msoffcrypto-tool: pip install 'inorder[passwords]'")
 
 
+@pytest.mark.slow
 @pytest.mark.req("ROB-1")
 def test_a_damaged_encrypted_file_is_refused_or_read_whatever_is_damaged(sealed: dict[str, bytes]) -> None:
     data = sealed["docx"]
@@ -135,6 +141,7 @@ def test_an_office_file_from_before_2007_is_named_as_such(tmp_path: Path) -> Non
     assert "encrypted" in refuse("docx", old, write_passwords(tmp_path, PASSWORD))
 
 
+@pytest.mark.slow
 @pytest.mark.req("ROB-1")
 def test_encryption_that_demands_too_many_rounds_is_refused(
     sealed: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

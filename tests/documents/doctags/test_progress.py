@@ -22,9 +22,9 @@ def test_a_pdf_tells_which_page_is_being_read(
         told.append((self.item.item_id, (done, total, note)))
 
     monkeypatch.setattr(inorder.StageContext, "progress", progress)
-    monkeypatch.setattr("inorder.documents.doctags.stage.LARGE_BYTES", 0)
+    monkeypatch.setattr("inorder.documents.convert.parts.LARGE_BYTES", 0)
     runs = StageRuns(tmp_path)
     (runs.docs / "a.pdf").write_bytes(draw_pdf(*(draw_lines(f"This is page {number}.") for number in (1, 2, 3))))
-    assert runs.doctags(split_pages=split_pages).failed == 0
+    assert runs.doctags(split_pages=split_pages).counts.failed == 0
     lasts = {0: [3, 3, 3], 2: [2, 2, 3]}[split_pages]
     assert sorted(report for _, report in told) == [(page, lasts[page - 1], "page") for page in (1, 2, 3)]

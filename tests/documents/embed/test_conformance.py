@@ -113,6 +113,7 @@ def test_different_texts_have_different_vectors(provider: DenseProvider) -> None
     assert (rows @ rows.T)[np.triu_indices(3, 1)].max() < 0.9999
 
 
+@pytest.mark.slow
 def test_a_thousand_texts_keep_their_order(provider: DenseProvider) -> None:
     texts = [f"{number}" for number in range(1000)]
     rows = check(provider, texts)
@@ -120,6 +121,7 @@ def test_a_thousand_texts_keep_their_order(provider: DenseProvider) -> None:
         np.testing.assert_allclose(rows[number], check(provider, [texts[number]])[0], atol=tolerance(provider))
 
 
+@pytest.mark.slow
 def test_a_very_long_text_is_taken(provider: DenseProvider) -> None:
     check(provider, ["word and number " * 20_000, "x" * 100_000, "short"])
 

@@ -11,7 +11,7 @@ from inorder.documents.embed.providers.fingerprint import hash_folder
 from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.errors import OperatorError
-from inorder.stage import file_stat
+from inorder.stage.files import file_stat
 
 pytestmark = pytest.mark.req("DOC-3")
 
@@ -168,6 +168,7 @@ def test_a_changed_renamed_or_added_file_is_another_model(folder: Path) -> None:
     assert hash_folder(folder) in seen
 
 
+@pytest.mark.slow
 def test_a_folder_with_too_many_files_is_not_read_through(tmp_path: Path) -> None:
     for number in range(1001):
         (tmp_path / str(number)).touch()

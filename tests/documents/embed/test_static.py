@@ -29,6 +29,7 @@ def test_texts_of_similar_meaning_are_near_without_a_common_word() -> None:
     assert asked @ near > asked @ far + 0.3
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_same_on_every_machine_and_in_any_company() -> None:
     provider = open_dense("static")
     together = provider.embed([*TEXTS, "word " * 5000])

@@ -11,7 +11,7 @@ from inorder.documents.embed.providers.static import wordllama
 from inorder.errors import OperatorError
 
 pytest.importorskip("wordllama", reason="the package wordllama is not installed")
-pytestmark = pytest.mark.req("DOC-3")
+pytestmark = [pytest.mark.req("DOC-3"), pytest.mark.slow]
 
 
 def test_texts_of_similar_meaning_are_near_without_a_common_word() -> None:

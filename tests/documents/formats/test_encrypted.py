@@ -10,6 +10,7 @@ from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.readers.passwords import read_passwords
 from inorder.documents.readers.registry import load_reader
 from inorder.errors import ReadError
+from inorder.pipeline.outcome import FileCounts
 from tests.documents.docling_reference import assert_docling_agrees
 from tests.documents.doctags.test_passwords import PASSWORD, encrypt, write_passwords
 from tests.documents.formats.odf_encryption_files import METHODS, Method, encrypt_odf
@@ -30,6 +31,7 @@ def assert_reads_as_golden(name: str, sealed: bytes, folder: Path) -> None:
     assert_docling_agrees(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pptx", "xlsx"])
 def test_an_encrypted_office_file_reads_as_the_plain_one(name: str, tmp_path: Path) -> None:
     assert_reads_as_golden(name, encrypt(VARIANTS[name][1]), tmp_path)
@@ -97,10 +99,11 @@ def test_an_encrypted_part_that_unpacks_to_too_much_is_refused(tmp_path: Path, m
     assert "too many bytes (a zip bomb?)" in reason or "the limit is 100" in reason
 
 
+@pytest.mark.slow
 def test_a_run_reads_it_once_its_password_is_in_the_file(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     (runs.docs / "sealed.odt").write_bytes(encrypt_odf(ODF, PASSWORD, "aes"))
-    assert runs.doctags(password_file=write_passwords(tmp_path, "wrong")).failed == 1
-    assert runs.doctags(password_file=write_passwords(tmp_path, PASSWORD)).succeeded == 1
+    assert runs.doctags(password_file=write_passwords(tmp_path, "wrong")).counts.failed == 1
+    assert runs.doctags(password_file=write_passwords(tmp_path, PASSWORD)).counts == FileCounts(changed=1)
     written = b"".join(path.read_bytes() for path in runs.data.rglob("*") if path.is_file())
     assert PASSWORD.encode() not in written

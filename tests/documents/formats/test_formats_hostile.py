@@ -133,6 +133,7 @@ def test_a_notebook_with_values_of_other_types_is_read() -> None:
     assert found.warnings == ["the document has no text"]
 
 
+@pytest.mark.slow
 def test_lists_nested_deeper_than_the_stack_are_read() -> None:
     nested = "".join(f"{' ' * 2 * depth}- item {depth}\n\n" for depth in range(200))
     assert len(load_reader("rst")(nested.encode(), "name").blocks) >= 30

@@ -9,13 +9,14 @@ import docx
 import pytest
 from docling_core.types.doc import DoclingDocument
 
-from inorder.documents.doctags.stage import DoctagsSettings, make
+from inorder.documents.convert.settings import ConvertSettings, require_readers, settings_of
 from inorder.documents.readers import docling, registry
 from inorder.errors import OperatorError, ReadError
 from inorder.files import optional_deps
-from inorder.stage.contracts import WorkItem
+from inorder.pipeline.outcome import FileCounts
 from tests.documents.pdf_files import draw_lines, draw_pdf
-from tests.documents.workspace import PROSE, Workspace
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -100,22 +101,16 @@ def test_what_it_cannot_read_is_one_line(kind: str, data: bytes, reason: str) ->
     assert len(message) < 400
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    workspace = Workspace(tmp_path)
-    workspace.write("page.html", HTML)
-    workspace.write("notes.txt", PROSE)
-    (workspace.docs / "slides.pptx").write_bytes(slides())
-    (workspace.docs / "torn.docx").write_bytes(b"PK\x03\x04 torn")
-    (workspace.docs / "letter.pdf").write_bytes(draw_pdf(draw_lines(PROSE)))
-    return workspace
-
-
-def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(workspace: Workspace) -> None:
+def test_docling_reads_what_it_can(tmp_path: Path) -> None:
     skip_without_docling()
-    outcome = workspace.run("run", "docs", "--reader", "docling", expected=3)
-    assert outcome["stages"][0]["failed"] == 1
-    rows = {row["doc_id"].removeprefix("docs/"): row for row in workspace.rows("doctags")}
+    runs = StageRuns(tmp_path)
+    runs.write("docs/page.html", HTML)
+    runs.write("docs/notes.txt", PROSE)
+    (runs.docs / "slides.pptx").write_bytes(slides())
+    (runs.docs / "torn.docx").write_bytes(b"PK\x03\x04 torn")
+    (runs.docs / "letter.pdf").write_bytes(draw_pdf(draw_lines(PROSE)))
+    assert runs.run(reader="docling", dense="none").counts == FileCounts(new=4, failed=1)
+    rows = {name.removeprefix("docs/"): row for name, row in runs.rows("doctags").items()}
     engine = registry.docling_version().split()[0]
     assert rows["page.html"]["engine"] == rows["slides.pptx"]["engine"] == engine
     assert (rows["page.html"]["tables"], rows["slides.pptx"]["pages"], rows["slides.pptx"]["pages_ocr"]) == (1, 1, 0)
@@ -123,35 +118,30 @@ def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(worksp
     assert "pypdfium2" in rows["letter.pdf"]["engine"]
     assert rows["letter.pdf"]["warnings"] == [docling.PDF_NOT_CONVERTED]
     assert not rows["notes.txt"]["warnings"]
-    assert set(workspace.done("chunk").values()) == {"success"}
-    assert len(workspace.done("chunk")) == 4
-    workspace.run("doctags", "docs", expected=3)
-    assert {row["doc_id"]: row["status"] for row in workspace.rows("doctags")}["docs/slides.pptx"] == "skip"
-    assert not [path for path in workspace.outputs() if path.startswith("doctags/") and "slides" in path]
+    assert len(runs.done("chunk")) == 4
+    runs.run(dense="none")
+    assert runs.done("doctags") == {"docs/page.html", "docs/slides.pptx"}
 
 
-def configurations(workspace: Workspace, settings: DoctagsSettings) -> dict[str, str]:
-    """What each document depends on, by its name."""
-    items = make(settings).plan([workspace.docs], workspace.data).items
-    return {Path(item.item_id).name: item.cfg_hash for item in items if isinstance(item, WorkItem)}
+def describe_kinds(settings: ConvertSettings) -> dict[str, str]:
+    """What documents of each kind depend on."""
+    return {kind: repr(settings_of(settings, kind)) for kind in ("html", "pptx", "docx", "pdf", "text")}
 
 
-def test_only_what_docling_reads_depends_on_it_and_on_its_version(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_docling_reads_depends_on_it_and_on_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without_docling()
-    found = [configurations(workspace, DoctagsSettings()), configurations(workspace, DoctagsSettings(reader="docling"))]
+    found = [describe_kinds(ConvertSettings()), describe_kinds(ConvertSettings(reader="docling"))]
     with monkeypatch.context() as patched:
         patched.setattr(registry, "version", lambda package: "another")
         registry.docling_version.cache_clear()
-        found.append(configurations(workspace, DoctagsSettings(reader="docling")))
+        found.append(describe_kinds(ConvertSettings(reader="docling")))
     registry.docling_version.cache_clear()
-    different = {name: len({each[name] for each in found}) for name in found[0]}
-    assert different == {"page.html": 3, "slides.pptx": 3, "torn.docx": 3, "letter.pdf": 1, "notes.txt": 1}
+    different = {kind: len({each[kind] for each in found}) for kind in found[0]}
+    assert different == {"html": 3, "pptx": 3, "docx": 3, "pdf": 1, "text": 1}
 
 
-def test_without_its_packages_the_stage_is_refused_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_packages_a_run_is_refused_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optional_deps, "find_spec", lambda module: None if module == "docling" else module)
     expected = r"^--reader docling needs the package docling-slim: pip install 'inorder\[docling\]'$"
     with pytest.raises(OperatorError, match=expected):
-        make(DoctagsSettings(reader="docling"))
+        require_readers(ConvertSettings(reader="docling"))

@@ -10,7 +10,8 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from inorder.documents.doctags.stage import DoctagsSettings, make
+import inorder
+from inorder.documents.convert.settings import ConvertSettings, require_readers, settings_of
 from inorder.documents.model import Document, ListItem, Paragraph
 from inorder.documents.readers import registry
 from inorder.documents.readers.ocr import reader as ocr
@@ -21,9 +22,8 @@ from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, render_page
 from inorder.documents.readers.pdf.segments import Segment
 from inorder.errors import OperatorError
 from inorder.files import optional_deps
-from inorder.stage.contracts import WorkItem
 from tests.documents.pdf_files import Draw
-from tests.documents.workspace import Workspace
+from tests.documents.stage_runs import StageRuns
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -117,6 +117,7 @@ def test_a_page_of_marks_that_are_no_text_is_still_a_page_without_text() -> None
     assert document.blocks == []
 
 
+@pytest.mark.slow
 def test_pages_with_text_and_empty_pages_are_not_recognised() -> None:
     recognizer = ocr.Recognizer(lambda: pytest.fail("a page was recognised"))
     document = pdf.read(pdf_of(draw_typed_page, lambda canvas: None), "typed", recognizer=recognizer)
@@ -183,43 +184,36 @@ def test_cells_of_a_table_are_read_row_by_row() -> None:
 
 def test_through_the_stage_long_pdfs_are_read_too_and_pages_are_counted(tmp_path: Path) -> None:
     skip_without_ocr()
-    workspace = Workspace(tmp_path)
-    (workspace.docs / "log.pdf").write_bytes(pdf_of(draw_typed_page, scan))
-    workspace.run("doctags", "docs", "--ocr", "--split-pages", "1")
-    assert len(workspace.done("doctags")) == 4, "a survey, two parts and the document"
-    [row] = [row for row in workspace.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
+    runs = StageRuns(tmp_path)
+    (runs.docs / "log.pdf").write_bytes(pdf_of(draw_typed_page, scan))
+    runs.doctags(ocr=True, split_pages=1)
+    [row] = runs.rows("doctags").values()
     assert (row["pages"], row["pages_ocr"], row["pages_without_text"]) == (2, 1, 0)
     assert "read by OCR" in row["warnings"][0]
-    assert SCHOONER[0].encode() in workspace.outputs()["doctags/docs/log.pdf.doctags"]
-    workspace.run("doctags", "docs")
-    [row] = [row for row in workspace.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
+    assert SCHOONER[0] in inorder.open(runs.data).get("docs/log.pdf").doctags
+    outcome = runs.doctags()
+    assert (outcome.pages_without_text, outcome.files_without_text) == (1, 1)
+    [row] = runs.rows("doctags").values()
     assert (row["pages_ocr"], row["pages_without_text"]) == (0, 1)
 
 
-def configurations(folder: Path, settings: DoctagsSettings) -> dict[str, str]:
-    """What each document depends on, by its name."""
-    items = make(settings).plan([folder], folder / "data").items
-    return {Path(item.item_id).name: item.cfg_hash for item in items if isinstance(item, WorkItem)}
-
-
-def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "log.pdf").write_bytes(pdf_of(draw_typed_page))
-    (tmp_path / "notes.md").write_text("# Notes\n", encoding="utf-8")
+def test_only_pdfs_depend_on_ocr_and_on_its_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optional_deps, "find_spec", lambda module: module)
-    found = [configurations(tmp_path, DoctagsSettings())]
+    found = {kind: [settings_of(ConvertSettings(), kind)] for kind in ("pdf", "markdown")}
     for number in ("1", "2"):
         monkeypatch.setattr(registry, "find_version", lambda package, number=number: number)
         registry.ocr_version.cache_clear()
-        found.append(configurations(tmp_path, DoctagsSettings(ocr=True)))
+        for kind, settings in found.items():
+            settings.append(settings_of(ConvertSettings(ocr=True), kind))
     registry.ocr_version.cache_clear()
-    assert len({each["log.pdf"] for each in found}) == 3
-    assert len({each["notes.md"] for each in found}) == 1
+    assert len({repr(each) for each in found["pdf"]}) == 3
+    assert len({repr(each) for each in found["markdown"]}) == 1
 
 
 @pytest.mark.parametrize("missing", ["rapidocr", "onnxruntime"])
-def test_without_its_packages_the_stage_is_refused_and_says_what_to_install(
+def test_without_its_packages_a_run_is_refused_and_says_what_to_install(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(optional_deps, "find_spec", lambda module: None if module == missing else module)
     with pytest.raises(OperatorError, match=rf"^--ocr needs the package {missing}: pip install 'inorder\[ocr\]'$"):
-        make(DoctagsSettings(ocr=True))
+        require_readers(ConvertSettings(ocr=True))

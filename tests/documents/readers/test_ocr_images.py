@@ -25,6 +25,7 @@ from inorder.documents.readers.ocr import image
 from inorder.documents.readers.ocr import reader as ocr
 from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX
 from inorder.errors import ReadError
+from inorder.pipeline.outcome import FileCounts
 from tests.documents.docling_reference import assert_docling_agrees
 from tests.documents.stage_runs import StageRuns
 
@@ -120,6 +121,7 @@ def test_what_is_transparent_is_white_and_colours_are_in_the_order_of_the_engine
     assert engine.seen[0][1:].min() == 255
 
 
+@pytest.mark.slow
 def test_a_large_image_is_made_smaller(engine: Engine) -> None:
     document = image.read(
         encode(Image.new("L", (6000, 3000), 128), format="JPEG", dpi=(300, 300)), "scan", ocr.Recognizer()
@@ -183,15 +185,15 @@ def test_more_pages_than_the_limit_are_left_out_with_a_warning(engine: Engine, m
 # ---- the stage
 
 
-def test_without_ocr_an_image_is_skipped_and_with_it_becomes_a_document(tmp_path: Path, engine: Engine) -> None:
+@pytest.mark.slow
+def test_without_ocr_an_image_is_not_read_and_with_it_becomes_a_document(tmp_path: Path, engine: Engine) -> None:
     runs = StageRuns(tmp_path)
     (runs.docs / "scan.png").write_bytes(encode(GREY))
-    runs.doctags()
-    [row] = runs.rows("doctags").values()
-    assert (row["status"], row["reason"]) == ("skip", "an image: --ocr reads its text")
+    assert runs.doctags().counts == FileCounts(not_read=1)
+    assert runs.reasons() == {"docs/scan.png": "an image: --ocr reads its text"}
     runs.doctags(ocr=True)
     [row] = runs.rows("doctags").values()
     assert (row["status"], row["pages_ocr"], row["blocks"]) == ("success", 1, 1)
-    runs.doctags()
-    [row] = runs.rows("doctags").values()
-    assert row["status"] == "skip"
+    assert runs.documents() == ["docs/scan.png"]
+    assert runs.doctags().counts == FileCounts(not_read=1)
+    assert runs.documents() == []

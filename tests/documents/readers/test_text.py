@@ -70,6 +70,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.Monk
         text.read(b"x" * 11, "a")
 
 
+@pytest.mark.slow
 def test_a_single_line_of_many_megabytes_takes_a_few_times_its_size() -> None:
     data = b"word " * 2_000_000
     tracemalloc.start()
@@ -89,6 +90,7 @@ def test_slices_join_without_making_or_losing_words(monkeypatch: pytest.MonkeyPa
     assert collapse_whitespace(written) == " ".join(written.split())
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ab \n\t", max_size=40), st.integers(1, 9))
 def test_slices_of_any_length_give_the_same(written: str, length: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -96,6 +98,7 @@ def test_slices_of_any_length_give_the_same(written: str, length: int) -> None:
         assert collapse_whitespace(written) == " ".join(written.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 63, 64, 500])
 @given(white=st.sampled_from([*" \t\n\v\f\r\x1c\x1f\x85\xa0\u2028", "  "]), place=st.integers(0, 500))
 def test_white_space_of_any_kind_is_collapsed_in_a_text_of_any_length(length: int, white: str, place: int) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Pulled
-from inorder.engines.process.engine import ProcessEngine, ProcessOptions, pickle_function
+from inorder.engines.process.engine import ProcessEngine, ProcessOptions
 from inorder.engines.process.idle import IdleProcesses
-from inorder.engines.process.worker_process import ProcessLimits
 from inorder.errors import InfrastructureError
 from tests.support.misbehaviour import Mischief, is_running, serve, wait_until, whoami
 
@@ -83,18 +82,6 @@ def test_processes_that_are_killed_end_without_being_waited_for_and_no_further_o
     assert wait_until(lambda: not is_running(other))
     idle.close()
     assert (idle._processes, kept.is_alive()) == ([], False)
-
-
-def test_a_process_that_is_started_early_runs_the_items_of_the_first_engine(idle: IdleProcesses) -> None:
-    idle.start(pickle_function(serve), ProcessLimits())
-    [process] = idle._processes
-    assert run_engine(idle, whoami, 1) == [process.pid]
-
-
-def test_a_process_that_could_not_load_what_it_was_started_with_is_replaced(idle: IdleProcesses) -> None:
-    idle.start(b"not a pickle", ProcessLimits())
-    [process] = idle._processes
-    assert run_engine(idle, whoami, 1) != [process.pid]
 
 
 def test_a_process_that_was_killed_while_it_was_idle_is_replaced(idle: IdleProcesses) -> None:

@@ -41,6 +41,7 @@ def test_between_any_two_words_of_the_writer_a_reader_sees_one_item_or_none() ->
     }
 
 
+@pytest.mark.slow
 @pytest.mark.req("RTY-4")
 def test_a_writer_and_a_concurrent_reader_never_mix_two_items() -> None:
     status, _ = SharedStatus.create()

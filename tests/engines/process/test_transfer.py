@@ -74,6 +74,7 @@ def test_a_small_value_travels_in_its_pickle(wire: Wire, value: Any) -> None:
     assert wire.receive(packed) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1, LARGE + 63])
 @pytest.mark.parametrize("kind", [bytes, bytearray, bytes.hex, lambda data: [data, len(data)]])
 def test_a_value_of_any_size_arrives_as_it_was(wire: Wire, kind: Callable[[bytes], Any], size: int) -> None:
@@ -91,12 +92,14 @@ def test_several_buffers_of_odd_sizes_do_not_overlap(wire: Wire, size: int) -> N
     assert [tensor.shape for tensor in received] == [tensor.shape for tensor in tensors]
 
 
+@pytest.mark.slow
 def test_a_packed_value_tells_its_whole_size() -> None:
     assert pack(b"x" * LARGE).size_bytes == pytest.approx(LARGE, abs=1000)
     assert pack(Tensor(bytearray(LARGE), (LARGE,))).size_bytes == pytest.approx(LARGE, abs=1000)
     assert pack("x" * LARGE).size_bytes == pytest.approx(LARGE, abs=1000)
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-6")
 def test_an_array_is_written_once_and_mapped_without_a_copy(wire: Wire) -> None:
     tensor = Tensor(bytearray(b"\x05" * LARGE), (LARGE,))
@@ -109,6 +112,7 @@ def test_an_array_is_written_once_and_mapped_without_a_copy(wire: Wire) -> None:
     assert received.data == tensor.data
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-6")
 def test_large_bytes_are_copied_once_out_of_the_map_and_nowhere_else(wire: Wire) -> None:
     value = b"\x06" * LARGE
@@ -121,6 +125,7 @@ def test_large_bytes_are_copied_once_out_of_the_map_and_nowhere_else(wire: Wire)
     assert received == value
 
 
+@pytest.mark.slow
 def test_a_received_array_can_be_written_to_and_outlives_its_wire() -> None:
     wire = Wire()
     received = wire.carry(Tensor(bytearray(LARGE), (LARGE,)))
@@ -129,6 +134,7 @@ def test_a_received_array_can_be_written_to_and_outlives_its_wire() -> None:
     assert (received.data[0], received.data[-1]) == (0, 9)
 
 
+@pytest.mark.slow
 def test_a_mapping_ends_with_its_array(wire: Wire) -> None:
     def maps() -> int:
         with open("/proc/self/maps", encoding="utf-8") as file:
@@ -141,6 +147,7 @@ def test_a_mapping_ends_with_its_array(wire: Wire) -> None:
     assert maps() == before
 
 
+@pytest.mark.slow
 def test_no_descriptor_is_left_open(wire: Wire) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
@@ -149,6 +156,7 @@ def test_no_descriptor_is_left_open(wire: Wire) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.slow
 def test_after_a_value_that_cannot_be_unpickled_the_next_one_can(wire: Wire) -> None:
     bad, good = pack([Unreadable(), bytearray(LARGE)]), pack(b"y" * LARGE)
     assert bad.buffers

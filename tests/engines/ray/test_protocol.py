@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, Returned, Tick, WorkerLost
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip
 from inorder.engines.base import Task
+from inorder.engines.process.engine import ProcessOptions
 from inorder.engines.process.transfer import SHARED_BYTES_MIN, pack
 from inorder.engines.ray.protocol import (
     Hello,
@@ -78,6 +79,7 @@ events = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(events, max_size=6), st.none() | st.builds(Hello, text, whole, text, st.booleans()), text)
 def test_events_arrive_in_order_and_unchanged(said: list[Any], hello: Hello | None, error: str) -> None:
@@ -160,6 +162,7 @@ def test_events_of_a_local_engine_only_are_not_sent() -> None:
     assert over_the_wire([Tick(), Pulled(1), Beat([1])])[1] == [Pulled(1)]
 
 
+@pytest.mark.slow
 @given(st.integers(-1, 2**40), st.lists(st.tuples(whole, whole, st.binary(max_size=100))), st.booleans(), whole)
 def test_an_order_arrives_as_it_was_given(worker: int, tasks: list[Any], isolated: bool, bytes_max: int) -> None:
     assert decode_order(encode_order(Order(worker, tasks, isolated, bytes_max))) == Order(
@@ -173,6 +176,6 @@ def test_items_that_are_pickles_already_are_passed_on_as_they_are() -> None:
 
 def test_the_options_of_a_supervisor_survive_pickling() -> None:
     options = SupervisorOptions(
-        timeout_s=1.5, batch_s=3.0, memory_bytes_max=2**40, path=["/caf\udce9"], marker_path="/m"
+        timeout_s=1.5, batch_s=3.0, limits=ProcessOptions(memory_bytes_max=2**40), path=["/caf\udce9"], marker_path="/m"
     )
     assert pickle.loads(pickle.dumps(options)) == options, "folders may have names that are not UTF-8"

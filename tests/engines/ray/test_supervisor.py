@@ -16,6 +16,7 @@ import pytest
 from inorder.core.events import Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
 from inorder.engines import pool
 from inorder.engines.pool import PoolEngine
+from inorder.engines.process.engine import ProcessOptions
 from inorder.engines.ray import supervisor as supervisor_module
 from inorder.engines.ray.protocol import Hello, Order, Report, SupervisorOptions, decode_report, encode_order
 from inorder.engines.ray.supervisor import Supervisor
@@ -296,7 +297,7 @@ def test_a_function_that_cannot_be_loaded_is_reported_as_an_error(start: Start) 
 
 
 def test_a_process_is_recycled_after_the_given_number_of_items(start: Start) -> None:
-    driver = start(whoami, recycle_tasks=1)
+    driver = start(whoami, limits=ProcessOptions(recycle_tasks=1))
     pids = [envelope.payload for _ in range(2) for envelope in driver.answers(order_of(None))]
     assert len(set(pids)) == 2
 

@@ -42,6 +42,7 @@ TERMS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(TERMS, st.integers(1, 300))
 def test_postings_are_read_as_they_were_written(terms: dict[str, tuple[set[int], bool]], size: int) -> None:
     names = sorted(terms)
@@ -162,6 +163,7 @@ def test_a_block_with_another_first_term_is_refused() -> None:
         read_terms(sample(), "foe")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_altered_bytes_are_read_or_refused_but_nothing_else_fails(seed: int) -> None:
     chance = random.Random(seed)

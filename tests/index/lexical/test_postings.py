@@ -88,6 +88,7 @@ def is_intact(connection: sqlite3.Connection, texts: dict[int, list[str]]) -> bo
     return is_inverted_index_intact(connection, found)
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-3")
 @pytest.mark.parametrize("seed", range(20))
 def test_scores_do_not_depend_on_the_order_of_changes(
@@ -126,6 +127,7 @@ def test_scores_do_not_depend_on_the_order_of_changes(
     fresh.connection.close()
 
 
+@pytest.mark.slow
 def test_rare_terms_are_merged_few_at_a_time(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
     """A term takes memory, also if it is in one chunk only."""
     monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 50)
@@ -227,6 +229,7 @@ def test_postings_are_encoded_few_at_a_time(inverted: Inverted, monkeypatch: pyt
     assert is_intact(inverted.connection, {1: texts})
 
 
+@pytest.mark.slow
 def test_terms_are_told_apart_if_there_are_more_than_a_16_bit_number_has(
     inverted: Inverted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.ranking import fusion, retrieval
 from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
 from inorder.library.opening import find_index
-from tests.documents.stage_runs import StageRuns
+from tests.pipeline.folders import FolderRuns
 
 DOCUMENTS = {
     "garage.md": "# Fixing automobiles\n\nReplacing the brakes of an automobile takes two hours.\n",
@@ -23,40 +23,40 @@ CODE = {
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> StageRuns:
-    runs = StageRuns(tmp_path)
+def runs(tmp_path: Path) -> FolderRuns:
+    runs = FolderRuns(tmp_path)
     for name, text in DOCUMENTS.items():
         runs.write(f"docs/{name}", text)
-    runs.doctags("docs")
-    runs.chunk()
-    runs.embed()
-    runs.index("docs")
+    runs.run("docs")
     return runs
 
 
-def ask(runs: StageRuns, question: str, **options: Any) -> SearchAnswer:
+def ask(runs: FolderRuns, question: str, **options: Any) -> SearchAnswer:
     return search(find_index(str(runs.data)), question, SearchOptions(**options))
 
 
+@pytest.mark.slow
 @pytest.mark.req("SEA-3")
-def test_what_has_no_word_in_common_is_found_by_default(runs: StageRuns) -> None:
+def test_what_has_no_word_in_common_is_found_by_default(runs: FolderRuns) -> None:
     assert ask(runs, "car repair", mode="lexical").hits == []
     answer = ask(runs, "car repair")
     assert answer.mode == "hybrid"
     assert answer.hits[0].item_id == "docs/garage.md"
 
 
-def test_a_question_that_means_nothing_is_not_answered(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_a_question_that_means_nothing_is_not_answered(runs: FolderRuns) -> None:
     assert ask(runs, "xqzwv plugh").hits == []
     assert len(ask(runs, "xqzwv plugh", mode="dense").hits) == len(DOCUMENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.req("SEA-3")
 def test_code_is_ranked_by_vectors_too(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, dense="none")
     for name, text in CODE.items():
         runs.write(f"code/{name}", text)
-    runs.index("code")
+    runs.run("code")
     names = [hit.name for hit in ask(runs, "delete an entry from a database", only="code").hits]
     assert names == ["erase_entry", "paint_entry"]
     [first, second] = ask(runs, "delete an entry from a database").hits
@@ -64,33 +64,33 @@ def test_code_is_ranked_by_vectors_too(tmp_path: Path) -> None:
     assert first.score == pytest.approx(sum(first.shares.values()))
 
 
+@pytest.mark.slow
 def test_code_can_be_searched_by_vectors_alone(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, dense="none")
     for name, text in CODE.items():
         runs.write(f"code/{name}", text)
-    runs.index("code")
+    runs.run("code")
     hits = ask(runs, "delete an entry from a database", mode="dense").hits
     assert [(hit.name, list(hit.ranks)) for hit in hits] == [("erase_entry", ["dense"]), ("paint_entry", ["dense"])]
 
 
+@pytest.mark.slow
 def test_code_has_vectors_also_where_a_model_makes_those_of_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(fusion._WEIGHTS, "hash", fusion.MODEL_WEIGHT)  # takes it for a model
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path, dense="hash:64")
     runs.write("docs/horn.md", "# Horn\n\nThe horn.\n")
     runs.write("code/first.py", CODE["first.py"])
-    runs.doctags("docs")
-    runs.chunk()
-    runs.embed(dense="hash:64")
-    runs.index("docs", "code")
+    runs.run("docs", "code")
     answer = ask(runs, "delete an entry", only="code")
     assert answer.mode_reason == "vectors of code are made by static"
     assert "dense" in answer.hits[0].shares
     assert ask(runs, "delete an entry").mode_reason == "the index has vectors, made by hash:64"
 
 
-def test_vectors_of_a_few_rows_are_those_of_all_rows(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_vectors_of_a_few_rows_are_those_of_all_rows(runs: FolderRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "brakes painters carrots"
     compared = ask(runs, question).hits
     monkeypatch.setattr(retrieval, "_FEW", 1)
@@ -98,19 +98,18 @@ def test_vectors_of_a_few_rows_are_those_of_all_rows(runs: StageRuns, monkeypatc
     assert [(hit.item_id, hit.shares) for hit in few] == [(hit.item_id, hit.shares) for hit in compared]
 
 
+@pytest.mark.slow
 def test_the_headings_of_code_do_not_raise_it_above_documents(tmp_path: Path) -> None:
-    runs = StageRuns(tmp_path)
+    runs = FolderRuns(tmp_path)
     runs.write("docs/horn.md", "# Start the horn\n\nStart the fog horn when the fog comes. Start it early.\n")
     runs.write("code/fog/horn.py", "def start_horn():\n    return 1\n")
-    runs.doctags("docs")
-    runs.chunk()
-    runs.embed()
-    runs.index("docs", "code")
+    runs.run("docs", "code")
     hits = ask(runs, "when should the fog horn be started").hits
     assert [hit.file_kind for hit in hits] == ["document", "code"]
 
 
-def test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms(runs: StageRuns) -> None:
+@pytest.mark.slow
+def test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms(runs: FolderRuns) -> None:
     with use_index(find_index(str(runs.data))) as index:
         statements: list[str] = []
         index.connection.set_trace_callback(statements.append)

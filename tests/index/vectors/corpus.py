@@ -1,76 +1,70 @@
-"""Documents with vectors whose index is changed again and again, in this process and without the other stages."""
+"""Documents with vectors in a library that is changed again and again, in this process and without steps."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from inorder.index.connection import open_index
-from inorder.index.drafts.publishing import published_path
 from inorder.index.hits import Hit
-from inorder.index.rows import encode_rows
+from inorder.index.schema import read_meta
 from inorder.index.search import SearchOptions, search
 from inorder.index.vectors.files import MatrixFile
 from inorder.index.vectors.table import list_matrix_files
+from inorder.library.connection import LibraryConnection, connect_library
 from inorder.library.opening import find_index
-from inorder.sinks.base import Entry
-from tests.index.documents import PROVIDER, add_document, make_rows
-from tests.index.published import Vectors, read_whole_index
-from tests.index.test_draft import built, success
+from tests.index.documents import PROVIDER, make_indexed
+from tests.index.published import Vectors, read_published
+from tests.library.libraries import write
+from tests.library.making import make_removal
 
 Texts = Sequence[str] | None
 """The chunks of a document; None: it is removed."""
 
 
 class Corpus:
-    """The documents in the index of DATA."""
+    """The documents in the library of DATA."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
         data.mkdir(parents=True)
         self.texts: dict[str, Sequence[str]] = {}
 
-    def change(self, changes: Mapping[str, Texts], provider: str = PROVIDER, *, has_vectors: bool = True) -> None:
-        """Write or remove documents, and update the index."""
-        entries = [self._make_entry(seq, name, changes[name]) for seq, name in enumerate(sorted(changes))]
-        for name, texts in changes.items():
+    def change(self, changes: Mapping[str, Texts], provider: str = PROVIDER, spec: str = "") -> None:
+        """Write or remove documents, and publish that."""
+        results = []
+        for name, texts in sorted(changes.items()):
             self.texts.pop(name, None)
-            if texts is not None:
+            if texts is None:
+                results.append(make_removal(name))
+            else:
                 self.texts[name] = texts
-                if has_vectors:
-                    add_document(self.data, name, *texts, provider=provider)
-        built(self.data, entries)
-        open_index.cache_clear()
-
-    def _make_entry(self, seq: int, name: str, texts: Texts) -> Entry:
-        entry = success(seq, name, None)
-        if texts is not None:
-            entry.payload.delivery = encode_rows(make_rows(name, *texts))
-        return entry
+                results.append(make_indexed(name, *texts, provider=provider, spec=spec))
+        write(self.data, *results)
 
     def build_fresh(self, data: Path) -> "Corpus":
-        """The same documents in an index that was built at once."""
+        """The same documents in a library that was written at once."""
         fresh = Corpus(data)
         fresh.change(self.texts)
         return fresh
 
     def read(self) -> tuple[str, Vectors]:
         """The content hash and the vectors."""
-        return read_whole_index(self.data)
+        return read_published(self.data)
 
     @contextmanager
-    def open(self) -> Iterator[sqlite3.Connection]:
-        """Open the published database."""
-        connection = sqlite3.connect(published_path(str(self.data)), isolation_level=None)
-        try:
+    def open(self) -> Iterator[LibraryConnection]:
+        """Open the library for reading."""
+        with closing(connect_library(str(self.data))) as connection:
             yield connection
-        finally:
-            connection.close()
 
     def list_files(self) -> list[MatrixFile]:
         """The files with vectors."""
         with self.open() as connection:
             return list_matrix_files(connection, str(self.data))
+
+    def read_provider(self) -> str:
+        """The provider whose vectors are searched."""
+        with self.open() as connection:
+            return read_meta(connection, "vectors_provider")
 
     def search(self, question: str, mode: str) -> list[tuple[str, int, float, dict[str, float], dict[str, int]]]:
         """Everything about the hits that must not depend on history."""

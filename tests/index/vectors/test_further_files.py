@@ -2,18 +2,17 @@
 
 import random
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from inorder.documents.embed import stored
 from inorder.index.schema import read_meta
-from inorder.index.vectors import copying, documents, row_chunks
+from inorder.index.vectors import copying, row_chunks
 from inorder.index.vectors.files import MatrixFile, MatrixWriter
-from inorder.index.vectors.update import FILES_MAX, choose_merged
 from inorder.targets.index_reader import IndexReader
+from tests.index.documents import make_indexed
 from tests.index.vectors.corpus import Corpus, make_corpus
+from tests.library.libraries import commit, opened
+from tests.library.making import make_removal
 
 pytestmark = pytest.mark.req("IDX-3", "IDX-5")
 WORDS = ("tide", "lamp", "horn", "fog", "keeper", "wick", "oil", "bell", "reef", "anchor", "rope", "mast", "sail")
@@ -69,11 +68,12 @@ def test_a_removal_writes_no_file_and_its_vector_is_gone(corpus: Corpus, monkeyp
 def test_documents_without_vectors_write_no_file(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     before = corpus.list_files()
     monkeypatch.delattr(MatrixWriter, "append")
-    corpus.change({"plain": ["no vectors"]}, has_vectors=False)
+    corpus.change({"plain": ["no vectors"]}, provider="")
     assert corpus.list_files() == before
     assert "plain" in [name for name, *_ in corpus.search("vectors", "lexical")]
 
 
+@pytest.mark.slow
 def test_a_file_whose_rows_are_all_dead_is_removed(corpus: Corpus) -> None:
     names = set()
     for text in ("lamp", "horn", "fog", "bell", "reef", "lamp"):
@@ -84,6 +84,7 @@ def test_a_file_whose_rows_are_all_dead_is_removed(corpus: Corpus) -> None:
     assert len(corpus.read()[1]) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("removed", "is_written_again"), [(5, False), (6, True)])
 def test_all_vectors_are_written_again_when_more_than_a_quarter_are_dead(
     corpus: Corpus, tmp_path: Path, removed: int, is_written_again: bool
@@ -98,46 +99,33 @@ def test_all_vectors_are_written_again_when_more_than_a_quarter_are_dead(
     assert (file.name == fresh.list_files()[0].name) == is_written_again
 
 
-@pytest.mark.parametrize(("added", "is_written_again"), [(5, False), (6, True)])
-def test_all_vectors_are_written_again_when_more_than_a_quarter_were_added(
-    corpus: Corpus, tmp_path: Path, added: int, is_written_again: bool
-) -> None:
-    for number in range(added):
-        corpus.change({f"0{number}x": ["lamp"] if number else ["lamp of the first"]})
-    files = corpus.list_files()
-    fresh = corpus.build_fresh(tmp_path / "fresh")
-    assert corpus.read() == fresh.read()
-    assert ([file.name for file in files] == [fresh.list_files()[0].name]) == is_written_again
-    assert sum(file.shape[0] for file in files) == 20 + added
-
-
-@pytest.mark.parametrize(("updates", "copies"), [(25, 2), (300, 8), (2500, 18)])
-def test_the_latest_files_are_merged_into_few_and_no_vector_is_copied_often(updates: int, copies: int) -> None:
-    """Every update adds ten vectors. Copies are those of each of them, in the mean."""
-    files = [MatrixFile(0, "first", (10**6, 1), 0)]
-    copied = 0
-    for number in range(1, updates + 1):
-        merged = choose_merged(files)
-        size, changes = sum(file.alive for file in merged), sum(file.changes for file in merged)
-        copied += size
-        files = [*files[: len(files) - len(merged)], MatrixFile(number, str(number), (size + 10, 1), 0, changes + 1)]
-        assert len(files) <= 1 + FILES_MAX
-        assert files[0].path == "first"
-    assert sum(file.alive for file in files[1:]) == 10 * updates
-    assert copied <= copies * 10 * updates
-
-
+@pytest.mark.slow
 def test_only_rows_that_are_alive_are_merged(tmp_path: Path) -> None:
     corpus = make_corpus(tmp_path / "data", 40)
-    for number in range(FILES_MAX):
-        corpus.change({f"{number}a": [f"lamp {number}", f"wick {number}"], f"{number}b": [f"horn {number}"]})
-    corpus.change({"0a": None, "2b": None, "07": None})
-    assert [(file.shape[0], file.dead) for file in corpus.list_files()] == [(40, 1), (3, 2), (3, 0), (3, 1)]
-    corpus.change({"new": ["bell"]})
-    assert [(file.shape[0], file.dead) for file in corpus.list_files()] == [(40, 1), (7, 0)]
+    with opened(corpus.data) as sink:
+        for number in range(6):
+            for name in ("a", "b"):
+                commit(sink, make_indexed(f"{number}{name}", f"lamp {number} {name}"))
+            sink.publish()
+        commit(sink, make_removal("0a"), make_removal("2b"))
+        sink.publish()
+        assert [(file.shape[0], file.dead) for file in corpus.list_files()] == [
+            (40, 0),
+            (2, 1),
+            (2, 0),
+            (2, 1),
+            *[(2, 0)] * 3,
+        ]
+        commit(sink, make_indexed("new", "bell"))
+        sink.publish()
+        assert [(file.shape[0], file.dead) for file in corpus.list_files()] == [(40, 0), (11, 0)]
+    corpus.texts |= {f"{number}{name}": [f"lamp {number} {name}"] for number in range(6) for name in ("a", "b")}
+    corpus.texts = {**corpus.texts, "new": ["bell"]}
+    del corpus.texts["0a"], corpus.texts["2b"]
     assert corpus.read() == corpus.build_fresh(tmp_path / "fresh").read()
 
 
+@pytest.mark.slow
 def test_files_with_the_same_vectors_have_one_name(tmp_path: Path) -> None:
     corpus = make_corpus(tmp_path / "data", 40)
     corpus.change({"a": ["lamp"]})
@@ -153,12 +141,12 @@ def test_files_with_the_same_vectors_have_one_name(tmp_path: Path) -> None:
 # ---- what is found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_after_any_history_vectors_hits_and_scores_are_those_of_an_index_built_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    for module in (documents, row_chunks):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(row_chunks, "BLOCK_ROWS", 7)
     monkeypatch.setattr(copying, "_COPIED_ROWS", 3)
     chance = random.Random(seed)
     corpus = Corpus(tmp_path / "data")
@@ -184,9 +172,10 @@ def test_after_any_history_vectors_hits_and_scores_are_those_of_an_index_built_a
     assert len(fresh.search("tide", "dense")) > 20
 
 
+@pytest.mark.slow
 def test_an_export_has_the_vectors_of_all_files(tmp_path: Path) -> None:
     corpus = make_corpus(tmp_path / "data", 60)
-    for number in range(FILES_MAX):
+    for number in range(3):
         corpus.change({f"0{number}": [f"lamp {number}", "wick"], "19": [f"horn {number}"]})
     assert len(corpus.list_files()) > 2
     corpus.change({"05": None})
@@ -196,43 +185,24 @@ def test_an_export_has_the_vectors_of_all_files(tmp_path: Path) -> None:
         reader = IndexReader(str(each.data))
         documents = [reader.read(name) for name in sorted(each.texts)]
         exports.append([[chunk.vector for chunk in found.chunks] for found in documents if found is not None])
-        assert reader.read_layout().dimensions == 64
+        assert reader.layout.dimensions == 64
         reader.close()
     assert exports[0] == exports[1]
     assert all(len(vector) == 4 * 64 for vectors in exports[0] for vector in vectors)
 
 
-def test_a_new_chunk_with_the_id_of_a_removed_one_has_its_own_vector(tmp_path: Path) -> None:
-    """Ids are used again when the removed chunk with the highest one is no longer listed as dead."""
-    corpus = make_corpus(tmp_path / "data", 21)
-    corpus.change({"long": ["lamp", "wick", "oil", "fog"]})
-    for name in ("long", "20", "19", "18"):
-        corpus.change({name: None})
-    with corpus.open() as connection:
-        assert connection.execute("SELECT COUNT(*) FROM dead").fetchone() == (0,)
-    corpus.change({"new": ["horn"]})
-    with corpus.open() as connection:
-        query = "SELECT chunks.id FROM chunks JOIN files ON files.id = file WHERE item_id = 'new'"
-        assert connection.execute(query).fetchone() == (19,)
-    assert [(file.shape[0], file.dead) for file in corpus.list_files()] == [(21, 3), (1, 0)]
-    assert corpus.read() == corpus.build_fresh(tmp_path / "fresh").read()
-
-
 # ---- other providers
 
 
+@pytest.mark.slow
 def test_vectors_of_another_provider_are_not_added_to_a_file(corpus: Corpus) -> None:
     corpus.change({"99": ["lamp"]}, provider="hash:32")
-    with corpus.open() as connection:
-        found = read_meta(connection, "vectors_provider"), read_meta(connection, "vectors_left_out")
-    assert found == ("hash:64", "1")
+    assert corpus.read_provider() == "hash:64"
     assert "99" not in {name for name, *_ in corpus.read()[1]}
     corpus.change({name: texts for name, texts in corpus.texts.items() if name != "99"}, provider="hash:32")
     [file] = corpus.list_files()
     assert (file.shape, file.dead) == ((21, 32), 0)
-    with corpus.open() as connection:
-        found = read_meta(connection, "vectors_provider"), read_meta(connection, "vectors_left_out")
-    assert found == ("hash:32", "0")
+    assert corpus.read_provider() == "hash:32"
     assert len(corpus.read()[1]) == 21
 
 
@@ -244,25 +214,22 @@ def test_vectors_that_were_left_out_are_added_when_those_of_the_other_provider_a
     assert [name for name, *_ in corpus.read()[1]] == ["99"]
 
 
-def test_vectors_of_the_same_width_and_another_provider_are_not_added_either(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unpack = stored.unpack_dense
-    monkeypatch.setattr(stored, "unpack_dense", lambda content: unpack(content)._replace(spec="other"))
-    corpus.change({"99": ["lamp"]})
+def test_vectors_of_the_same_width_and_another_provider_are_not_added_either(corpus: Corpus) -> None:
+    corpus.change({"99": ["lamp"]}, spec="other")
     assert "99" not in {name for name, *_ in corpus.read()[1]}
     assert len(corpus.list_files()) == 1
 
 
+@pytest.mark.slow
 def test_when_all_documents_are_removed_no_file_is_left_and_others_can_follow(corpus: Corpus) -> None:
     corpus.change({"00": ["lamp"]})
     corpus.change(dict.fromkeys(corpus.texts))
     assert corpus.list_files() == []
-    assert list(corpus.data.glob("index.vectors.*")) == []
+    assert list(corpus.data.glob("library.vectors.*")) == []
     with corpus.open() as connection:
         found = [read_meta(connection, f"vectors_{name}") for name in ("count", "width", "provider")]
     assert found == ["0", "0", ""]
-    corpus.change({"plain": ["no vectors"]}, has_vectors=False)
+    corpus.change({"plain": ["no vectors"]}, provider="")
     assert corpus.list_files() == []
     corpus.change({"a": ["lamp"]}, provider="hash:32")
     [file] = corpus.list_files()
@@ -280,46 +247,25 @@ def alter(file: MatrixFile) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("at", range(1 + FILES_MAX))
+@pytest.mark.slow
+@pytest.mark.parametrize("at", range(5))
 def test_altered_vectors_are_not_merged_or_copied(tmp_path: Path, at: int) -> None:
     corpus = make_corpus(tmp_path / "data", 40)
-    for number in range(FILES_MAX):
-        corpus.change({f"new{number}": [f"lamp {number}"]})
-    files = corpus.list_files()
-    alter(files[at])
-    corpus.change({"99": ["horn"]})  # merges all files but the first one
-    if not at:
-        assert files[0].name == corpus.list_files()[0].name
-        corpus.change({f"{number:02}": None for number in range(15)})  # writes all again
+    with opened(corpus.data) as sink:
+        for number in range(6):
+            commit(sink, make_indexed(f"new{number}", f"lamp {number}"))
+            sink.publish()
+        alter(corpus.list_files()[1 + at])
+        commit(sink, make_indexed("99", "horn"))
+        sink.publish()  # merges all files but the first one
+    corpus.texts |= {f"new{number}": [f"lamp {number}"] for number in range(6)} | {"99": ["horn"]}
     assert corpus.read() == corpus.build_fresh(tmp_path / "fresh").read()
-    assert len(corpus.list_files()) == 1
 
 
+@pytest.mark.slow
 def test_a_lost_file_is_written_again_together_with_a_change(corpus: Corpus, tmp_path: Path) -> None:
     corpus.change({"03": ["lamp"]})
     Path(corpus.list_files()[1].path).unlink()
     corpus.change({"04": ["horn"], "05": None})
     assert corpus.read() == corpus.build_fresh(tmp_path / "fresh").read()
     assert len(corpus.list_files()) == 1
-
-
-# ---- memory
-
-
-def test_rows_are_compared_few_at_a_time_with_what_was_removed(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_chunks, "BLOCK_ROWS", 3)
-    sizes: list[int] = []
-
-    class NotedNumpy:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(np, name)
-
-        def searchsorted(self, removed: Any, chunks: Any) -> Any:
-            sizes.append(len(chunks))
-            return np.searchsorted(removed, chunks)
-
-    monkeypatch.setattr(row_chunks, "np", NotedNumpy())
-    corpus.change({"03": None, "11": ["lamp"]})
-    assert sizes == [3, 3, 3, 3, 3, 3, 2]
-    monkeypatch.undo()
-    assert len(corpus.read()[1]) == 19

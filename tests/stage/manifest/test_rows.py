@@ -55,6 +55,7 @@ def test_rows_and_outputs_are_the_same_for_any_workers_schedule_and_policy(
     assert place.published() == reference.published()
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_kind_of_row(reference: Place) -> None:
     rows = reference.rows().values()
     assert {row["status"] for row in rows} == {"success", "skip", "failure"}
@@ -63,6 +64,7 @@ def test_the_reference_has_every_kind_of_row(reference: Place) -> None:
     assert len(reference.published()) > 60
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-7")
 def test_rows_stand_in_seq_order_after_the_row_of_the_run(reference: Place) -> None:
     config, *rows = reference.lines()
@@ -151,6 +153,7 @@ def test_a_line_that_a_crash_cut_short_is_gone_after_the_next_run(place: Place) 
     assert [len(run) for run in place.runs()] == [3, 3]
 
 
+@pytest.mark.slow
 def test_two_places_differ_in_nothing_but_what_is_called_volatile(place: Place, tmp_path_factory: Any) -> None:
     other = Place(tmp_path_factory.mktemp("other"))
     for one in (place, other):

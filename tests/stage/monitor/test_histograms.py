@@ -22,6 +22,7 @@ def recorded(values: list[float]) -> Histogram:
     return histogram
 
 
+@pytest.mark.slow
 @given(st.lists(durations, min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 0.99, 1.0]))
 @pytest.mark.req("RUN-8")
 def test_a_quantile_is_within_two_and_a_half_per_cent_of_the_exact_one(values: list[float], share: float) -> None:
@@ -29,6 +30,7 @@ def test_a_quantile_is_within_two_and_a_half_per_cent_of_the_exact_one(values: l
     assert abs(found - true) <= 0.025 * true + 0.0016
 
 
+@pytest.mark.slow
 @given(st.lists(durations, max_size=200))
 def test_count_total_and_largest_are_exact(values: list[float]) -> None:
     histogram = recorded(values)
@@ -37,6 +39,7 @@ def test_count_total_and_largest_are_exact(values: list[float]) -> None:
     assert histogram.largest == max(values, default=0.0)
 
 
+@pytest.mark.slow
 @given(st.lists(durations, min_size=1, max_size=100))
 def test_a_larger_share_never_has_a_smaller_quantile(values: list[float]) -> None:
     histogram = recorded(values)
@@ -48,6 +51,7 @@ def test_of_nothing_every_quantile_is_nothing() -> None:
     assert Histogram().quantile(0.5) == 0.0
 
 
+@pytest.mark.slow
 def test_a_histogram_does_not_grow_with_what_it_holds() -> None:
     histogram = recorded([number * 0.37 for number in range(100_000)])
     assert len(histogram._buckets) < 1000
@@ -87,6 +91,7 @@ def test_very_many_different_errors_are_counted_together_in_the_end() -> None:
     assert tally.categories["io"] == 5000
 
 
+@pytest.mark.slow
 @given(st.lists(durations, max_size=50))
 def test_the_slowest_are_the_slowest(values: list[float]) -> None:
     slowest = SlowestItems()

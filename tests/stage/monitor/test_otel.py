@@ -149,6 +149,7 @@ def test_what_a_worker_measures_is_on_the_span_of_its_item_and_in_a_counter(plac
     assert collected.points("inorder.output_bytes")[""].value == sum(map(len, place.published().values()))
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-10")
 def test_gauges_are_at_rest_after_a_run_and_after_another(
     place: Place, collected: Collected, monkeypatch: pytest.MonkeyPatch

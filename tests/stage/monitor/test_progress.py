@@ -147,6 +147,7 @@ def test_an_estimate_too_low_or_too_high_gives_way_to_the_number_of_items(
     assert all(done <= total for done, total in shown)
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-9")
 def test_stale_items_count_as_items_when_they_are_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     for names in ("abcd", "a", "abc"):
@@ -245,6 +246,7 @@ def test_on_a_terminal_a_bar_moves_and_stays_at_its_end(tmp_path: Path) -> None:
         assert word in text
 
 
+@pytest.mark.slow
 def test_a_plan_that_turns_out_to_be_another_is_shown_once(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_events_of_the_kernel_are_told_as_they_are(place: Place) -> None:
     assert (overran["seq"], overran["limit_ms"]) == (1, 4000)
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-10")
 def test_a_window_that_closes_is_told(place: Place) -> None:
     items = (inorder.WorkItem(item_id=str(number)) for number in range(1100))

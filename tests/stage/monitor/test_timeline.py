@@ -57,6 +57,7 @@ def test_a_sample_says_which_seqs_were_computed_by_whom_and_which_took_long(tmp_
     assert recorded.events("sample")[1]["busy"] == []
 
 
+@pytest.mark.slow
 def test_samples_become_rarer_with_the_age_of_a_run_and_the_last_one_is_always_written(tmp_path: Path) -> None:
     recorded = Recorded(tmp_path)
     for tick in range(1, 100_001):

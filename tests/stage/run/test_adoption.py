@@ -13,10 +13,10 @@ import inorder
 from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.result_log import ResultLog, ResultRecord
 from inorder.stage.context import StageContext
-from inorder.stage.file_stat import FileStat
+from inorder.stage.files.file_stat import FileStat
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.staged_results import StageResultCodec
-from inorder.stage.worker import StageResult, StageTask, StoredContent
+from inorder.stage.worker import StageResult, StageTask
 from tests.stage.jobs import STAGE, Place
 from tests.stage.lives import Lives, portable
 from tests.stage.workers import obey, shout
@@ -124,6 +124,7 @@ def test_a_kill_while_they_are_published_costs_none_of_them(place: Place, death:
     assert place.staged() == []
 
 
+@pytest.mark.slow
 def test_a_resumed_run_says_how_many_results_it_adopted(
     place: Place, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,9 +158,8 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
         "delivery": b"rows",
         "measures": {"pages": 3, "provider": "x"},
         "input_bytes": 10,
-        "stored": StoredContent(4, "cd", 0, b"loud"),
     }
-    assert known.keys() == {*StageResult._fields} - {"prepared"}, "prepared results are a cache"
+    assert known.keys() == {*StageResult._fields}
     result = StageResult(**known)
     codec = StageResultCodec(filesystem, str(place.data), str(staging), fingerprinting=False)
     task = StageTask(item)
@@ -181,6 +181,7 @@ def test_a_run_that_ended_leaves_nothing_to_adopt(place: Place) -> None:
     assert place.staged() == []
 
 
+@pytest.mark.slow
 def test_an_input_that_changed_since_makes_its_item_run_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     items = place.items(BEHIND + 1)
     crash_behind_head(place, items, monkeypatch)
@@ -330,6 +331,7 @@ def test_only_plain_deliveries_are_adopted(
     assert place.run(items, deliver).adopted == (2 if is_adopted else 1)
 
 
+@pytest.mark.slow
 def test_the_log_of_a_long_run_stays_short(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inorder.runtime.result_log.SEGMENT_RECORDS_MAX", 10)
     seen: list[int] = []

@@ -60,6 +60,7 @@ def test_barriers_around_nothing_hold_nobody_up(place: Place, count: int) -> Non
     assert (outcome.scheduled, outcome.succeeded) == (2, 2)
 
 
+@pytest.mark.slow
 def test_thousands_of_empty_groups_between_barriers_are_passed_over(place: Place) -> None:
     groups: list[list[str]] = [[] for _ in range(5000)]
     groups[2500] = ["a", "b"]

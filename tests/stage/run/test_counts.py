@@ -57,6 +57,7 @@ def test_a_run_stopped_by_its_error_budget(place: Place, given: str) -> None:
     assert outcome.warnings == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("given", PLANS)
 def test_a_run_stopped_by_a_signal(place: Place, given: str, number: signal.Signals) -> None:
@@ -105,6 +106,7 @@ def test_a_run_that_raises_tells_its_counts_to_telemetry(place: Place, given: st
         assert last["scheduled"] == COUNT
 
 
+@pytest.mark.slow
 def test_items_that_are_up_to_date_are_not_checked_to_be_counted(place: Place) -> None:
     go(place, inorder.StagePlan(STAGE, place.items(COUNT)))
     items = place.items(COUNT)

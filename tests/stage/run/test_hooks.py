@@ -83,6 +83,7 @@ def test_a_hook_that_raises_is_a_warning_and_nothing_more(place: Place) -> None:
     assert len(place.published()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-6")
 def test_hooks_that_always_raise_do_not_fill_the_memory(place: Place) -> None:
     items = [inorder.WorkItem(item_id=str(number)) for number in range(500)]

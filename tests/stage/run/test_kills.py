@@ -6,7 +6,6 @@ import pytest
 
 from tests.stage.jobs import Place
 from tests.stage.lives import Lives, portable
-from tests.stage.store.jobs import read_store
 
 pytestmark = pytest.mark.process
 
@@ -93,27 +92,3 @@ def test_files_that_were_about_to_be_published_are_taken_back_by_a_run_that_does
     assert called == plan
     again, outcome = lives.live(plan, "", "io")
     assert again == plan
-
-
-@pytest.mark.slow
-@pytest.mark.req("DAT-1", "JRN-3", "JRN-7")
-def test_a_stage_with_a_store_that_is_killed_again_and_again_has_every_row_once(place: Place) -> None:
-    lives = Lives(place)
-    found, plan = names(120), list[str]()
-    for number, name in enumerate(found):
-        plan += ["|"] * (number % 20 == 0) + [name]
-    for death in ("stored:2", "appended:2"):
-        before = set(lives.committed)
-        called, _ = lives.live(plan, death, "cpu+store")
-        assert before.isdisjoint(called), f"a committed item ran again before {death}"
-    before = set(lives.committed)
-    called, outcome = lives.live(plan, "", "cpu+store")
-    assert before.isdisjoint(called)
-    assert outcome is not None
-    assert (outcome["succeeded"], outcome["scheduled"]) == (120, 120)
-    assert [row["seq"] for row in place.runs()[0][1:]] == list(range(120))
-    assert len(place.runs()) == 1
-    assert {name: row[-1] for name, row in read_store(place.data).items()} == {
-        name: f"TEXT OF {name.upper()}\n".encode() for name in found
-    }
-    assert place.staged() == []

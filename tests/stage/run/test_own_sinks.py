@@ -32,12 +32,11 @@ def run(
     place: Place,
     names: list[str],
     *,
-    judge: Callable[[inorder.WorkItem, Callable[[str], str]], str] | None = None,
     finish: Callable[[], None] | None = None,
     **options: object,
 ) -> inorder.StageOutcome:
     place.data.mkdir(exist_ok=True)
-    plan = inorder.StagePlan(STAGE, [place.item(name, outputs={}) for name in names], judge=judge)
+    plan = inorder.StagePlan(STAGE, [place.item(name, outputs={}) for name in names])
     sink = SqliteSink(str(place.data / "texts.sqlite"), SCHEMA, write)
     return inorder.run_stage(plan, deliver, place.options(**options), sinks=[sink], finish=finish)
 
@@ -56,21 +55,6 @@ def test_what_workers_deliver_reaches_the_sink(place: Place, policy: str) -> Non
     assert (outcome.succeeded, outcome.failed) == (2, 1)
     assert texts(place) == {"a": "TEXT OF A\n", "b": "TEXT OF B\n"}
     assert list(place.rows()) == ["a", "bad", "b"]
-
-
-def test_the_plan_says_which_items_are_done_and_has_their_hashes_at_hand(place: Place) -> None:
-    asked = {}
-
-    def judge(item: inorder.WorkItem, hash_file: Callable[[str], str]) -> str:
-        asked[item.item_id] = hash_file(str(item.inputs["text"]))
-        return "it is known" if item.item_id == "a" else ""
-
-    outcome = run(place, ["a", "b"], judge=judge)
-    assert (outcome.skipped, outcome.succeeded) == (1, 1)
-    assert texts(place) == {"b": "TEXT OF B\n"}
-    assert place.row("a")["reason"] == "it is known"
-    assert len(set(asked.values())) == 2
-    assert {len(found) for found in asked.values()} == {64}
 
 
 def test_the_end_is_called_when_the_sinks_are_closed_and_the_lock_is_held(place: Place) -> None:

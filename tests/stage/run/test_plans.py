@@ -20,6 +20,7 @@ def test_an_empty_plan_is_done_at_once(place: Place) -> None:
     assert place.lines() == []
 
 
+@pytest.mark.slow
 def test_a_generator_is_read_lazily_and_its_length_need_not_be_known(place: Place) -> None:
     started: list[str] = []
     planned: list[int] = []
@@ -81,6 +82,7 @@ def test_a_cost_that_is_none_is_refused_by_name(place: Place, cost: float) -> No
         place.run([place.item("a", cost_hint=cost)])
 
 
+@pytest.mark.slow
 def test_a_plan_that_raises_ends_the_run_which_can_be_taken_up_again(place: Place) -> None:
     class Broken(Exception):
         pass

@@ -41,6 +41,7 @@ def measure(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_outputs_behind_a_slow_item_pause_dispatch(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     before_head: list[int] = []

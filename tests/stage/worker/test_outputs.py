@@ -42,7 +42,8 @@ def test_one_forgotten_output_of_two_publishes_neither(place: Place) -> None:
 
 
 RESERVED = "cannot be published in DATA: this path is reserved"
-INDEX_FILES = ["index.sqlite", "index.sqlite-wal", "index.draft.sqlite", "index.vectors.0f.f32"]
+LIBRARY_FILES = ["library.sqlite", "library.sqlite-wal", "library.vectors.0f.f32"]
+EARLIER_FILES = ["index.sqlite", "index.draft.sqlite", "store/chunk.sqlite"]
 OUTSIDE = [
     ("../elsewhere.txt", "it leaves its directory"),
     ("loud/../../elsewhere.txt", "it leaves its directory"),
@@ -55,7 +56,7 @@ OUTSIDE = [
     (f"loud/{'x' * 248}", "file name too long to store its result: 248 bytes with its ending; the limit for a name is"),
     ("/".join(["x" * 200] * 21), "path too long to store its result: 4,"),
     *((f"{folder}/a.txt", RESERVED) for folder in RESERVED_FOLDERS),
-    *((name, RESERVED) for name in INDEX_FILES),
+    *((name, RESERVED) for name in (*LIBRARY_FILES, *EARLIER_FILES)),
 ]
 
 

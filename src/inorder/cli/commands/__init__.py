@@ -26,6 +26,8 @@ GROUPS = {
         "show": "Print one document",
         "export": "Write Parquet, JSON lines or files",
         "failures": "List failed items and their errors",
+        "sources": "List the sources of DATA, or move one",
+        "forget": "Remove a source and all its files",
         "verify": "Check DATA for missing or damaged files",
         "inspect": "Summarize the contents of DATA",
         "report": "Write a page about runs and DATA",

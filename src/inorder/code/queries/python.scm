@@ -2,9 +2,6 @@
 (class_definition name: (identifier) @name) @definition.class
 (type_alias_statement left: (type (identifier) @name)) @symbol.type
 
-(function_definition body: (block . (expression_statement . (string) @doc)))
-(class_definition body: (block . (expression_statement . (string) @doc)))
-
 (module (expression_statement (assignment left: (identifier) @name) @symbol.variable))
 (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @symbol.field)))
 

@@ -7,19 +7,21 @@ the export. Then all of them are published at once, and the manifest is written 
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from inorder.dataset.results import DataReader, TableReader, open_data
-from inorder.dataset.tables import TABLES, DataTable
+from inorder.dataset.tables import TABLES, DataTable, LexicalTable
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
 from inorder.files.object_store import ObjectStore
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
+from inorder.index.chunk_terms import IndexChangedError
 from inorder.version import __version__
 
 from .files import export_files, finish_files
@@ -96,11 +98,16 @@ def _export_one_state(
 ) -> ExportOutcome:
     """Export tables as they are at one moment. If a run changes one of them meanwhile, nothing is published, and all
     are exported again; shards that are still the same are kept."""
-    for _ in range(_ATTEMPTS):
-        with open_data(data) as reader:
+    has_terms = any(isinstance(table, LexicalTable) for table in tables)
+    for attempt in range(_ATTEMPTS):
+        with open_data(data) as reader, suppress(IndexChangedError):
+            if has_terms and attempt and reader.terms is not None:
+                reader.terms.weigh()  # before anything else, because runs publish while this export goes on
+            if has_terms and not reader.is_one_generation:
+                continue
             outcome = _Export(reader, open_target(), options, on_progress).run(tables)
-        if outcome is not None:
-            return outcome
+            if outcome is not None:
+                return outcome
     raise _changes(data)
 
 
@@ -179,7 +186,7 @@ class _Export:
         after = ""
         results = table.open(self._reader)
         for _ in range(_ATTEMPTS):
-            planned = results.list_results(after)
+            planned = results.iterate(after)
             for shard in plan_shards(planned, after, version=version, target_bytes=size, share=share):
                 entry = self._reuse(table, shard, len(entries), progress)
                 if entry is None:
@@ -220,7 +227,7 @@ class _Export:
         if key.finish() != shard.key:
             target.discard(shard.key)
             return None
-        entry = ShardEntry(path="", documents=shard.documents, key=shard.key, **written._asdict())
+        entry = msgspec.structs.replace(written, documents=shard.documents, key=shard.key)
         progress.written += 1
         return self._place(table, number, entry, target.keep(entry), progress)
 

@@ -16,12 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from inorder.dataset.columns import LexicalColumns
 from inorder.dataset.document import DatasetDocument
 from inorder.dataset.results import DataReader, LoadedResult
-from inorder.dataset.tables import CHUNKS, DOCUMENTS, TABLES, DataTable
-from inorder.documents.chunk.storage import write_chunks
-from inorder.documents.embed.storage import write_dense, write_sparse
+from inorder.dataset.tables import CHUNKS, DOCUMENTS, TABLES, DataTable, make_batch
+from inorder.documents.chunk.tables import write_chunks
+from inorder.documents.embed.tables import write_dense, write_sparse
 from inorder.documents.parquet import write_table
 
 from .folder import ExportFolder
@@ -151,9 +150,9 @@ def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> Non
 
 
 def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
-    columns = LexicalColumns(decoded.facts)
-    columns.add(decoded.item_id, decoded)
-    write_table(buffer, pa.Table.from_batches([columns.finish()]).drop_columns(["doc_id", "number"]))
+    table = TABLES["vectors/lexical"]
+    batch = make_batch(table, [(decoded.item_id, decoded)], table.make_schema(decoded))
+    write_table(buffer, pa.Table.from_batches([batch]).drop_columns(["doc_id", "number"]))
 
 
 _WRITERS: dict[str, Write] = {

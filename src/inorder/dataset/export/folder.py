@@ -54,18 +54,14 @@ class ExportFolder(StagedShards):
         make_durable_directory(filesystem, f"{root}/{_STAGING}")
         self.manifest = self._read_manifest(NAME)
         """That of a complete export; None: there is none."""
-        self._previous = self.manifest or self._read_manifest(_PREVIOUS)
+        self.previous = self.manifest or self._read_manifest(_PREVIOUS)
+        """That of the latest complete export, even if another one was begun since."""
         self.is_begun = self.manifest is None
         """Whether the manifest has been removed."""
         self._known = {entry.key: entry for entry in self._list_known()}
         self._unclaimed = self._list_files()
         self._places: dict[str, str] = {}
         """Where each shard is now, by its final path."""
-
-    @property
-    def previous(self) -> ExportManifest | None:
-        """The manifest of the latest complete export, even if another one was begun since."""
-        return self._previous
 
     def reuse(self, key: str) -> tuple[ShardEntry, str] | None:
         """A shard with this key that is intact, and the path where it is now; None: there is none."""
@@ -98,7 +94,7 @@ class ExportFolder(StagedShards):
         the number of removed files."""
         content = write_card(manifest)
         is_edited = self.is_card_edited()
-        previous = "" if self._previous is None else self._previous.card_sha256
+        previous = "" if self.previous is None else self.previous.card_sha256
         card_sha256 = previous if is_edited else hashlib.sha256(content).hexdigest()
         manifest = msgspec.structs.replace(manifest, card_sha256=card_sha256)
         is_placed = all(final == now for final, now in self._places.items())
@@ -153,7 +149,7 @@ class ExportFolder(StagedShards):
         content = self.read(CARD)
         if content is None:
             return False
-        known = {"" if self._previous is None else self._previous.card_sha256, *self._read_card_hashes()}
+        known = {"" if self.previous is None else self.previous.card_sha256, *self._read_card_hashes()}
         return hashlib.sha256(content).hexdigest() not in known
 
     def write_card(self, content: bytes) -> None:
@@ -191,7 +187,7 @@ class ExportFolder(StagedShards):
         return None if content is None else decode_manifest(content, f"{self.root}/{path}")
 
     def _list_known(self) -> list[ShardEntry]:
-        tables = () if self._previous is None else self._previous.tables.values()
+        tables = () if self.previous is None else self.previous.tables.values()
         return [entry for table in tables for entry in table.shards] + decode_entries(self.read(_WRITTEN) or b"")
 
     def _list_files(self) -> dict[int, list[str]]:

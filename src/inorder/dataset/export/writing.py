@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -13,19 +13,9 @@ from inorder.dataset.tables import DataTable, collect_batches
 from inorder.documents.parquet import ROW_GROUP_BYTES
 from inorder.host.filesystem import AppendFile, Filesystem
 
-from .manifest import ColumnEntry
+from .manifest import ColumnEntry, ShardEntry
 
 _BUFFER_BYTES = 2**20
-
-
-class WrittenShard(NamedTuple):
-    """A shard in its file."""
-
-    rows: int
-    bytes: int
-    sha256: str
-    columns: list[ColumnEntry]
-    metadata: dict[str, str]
 
 
 class HashedFile:
@@ -82,14 +72,19 @@ def write_shard(
     format_: str,
     table: DataTable[Any, Any],
     documents: Iterable[tuple[str, Any]],
-) -> WrittenShard:
-    """Write documents to a new file, durably. The name of the file is not durable yet."""
+) -> ShardEntry:
+    """Write documents to a new file, durably. The name of the file is not durable yet. Returns its entry, without its
+    path and what it was made of."""
     opened = filesystem.open(path)
     file = HashedFile(opened)
     try:
         write = _write_parquet if format_ == "parquet" else _write_lines
         rows, schema = write(file, collect_batches(table, documents, ROW_GROUP_BYTES))
-        return WrittenShard(rows, file.size, file.finish(), *describe_schema(schema))
+        columns, metadata = describe_schema(schema)
+        size, sha256 = file.size, file.finish()
+        return ShardEntry(
+            path="", documents=0, key="", rows=rows, bytes=size, sha256=sha256, columns=columns, metadata=metadata
+        )
     finally:
         file.abandon()
         opened.close()

@@ -11,8 +11,8 @@ from typing import BinaryIO, NamedTuple
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.errors import ReadError
 from inorder.stage.contracts import StageError
-from inorder.stage.file_stat import FileStat
-from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.files.file_stat import FileStat
+from inorder.stage.inputs import AddressedInput
 
 from .entry import Archive, MemberChanged
 from .limits import NESTED_BYTES_MAX
@@ -35,11 +35,6 @@ class MemberInput(AddressedInput, frozen=True, kw_only=True):
     fingerprints: tuple[str, ...]
     """What identifies each of them."""
     password_file: str = NO_PASSWORDS
-
-    @property
-    def container(self) -> str:
-        """The archive."""
-        return self.archive
 
     @property
     def batch_key(self) -> str:

@@ -1,5 +1,6 @@
 """The step `chunk`: from a document to its chunks."""
 
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -43,16 +44,16 @@ def find_pieces(document: "StoredDocument") -> "list[Piece]":
 
 def summarize(chunks: list[Chunk]) -> dict[str, Any]:
     """Return the columns of a document's row in the manifest."""
-    sizes = Counter(chunk.tokens for chunk in chunks)
+    sizes = Counter([chunk.tokens for chunk in chunks])
     histogram = [0] * (len(HISTOGRAM) + 1)
-    for chunk in chunks:
-        histogram[sum(chunk.tokens > bound for bound in HISTOGRAM)] += 1
+    for size, count in sizes.items():
+        histogram[bisect_left(HISTOGRAM, size)] += count
     return {
         "chunks": len(chunks),
-        "tokens": sum(chunk.tokens for chunk in chunks),
-        "characters": sum(len(chunk.text) for chunk in chunks),
+        "tokens": sum([chunk.tokens for chunk in chunks]),
+        "characters": sum([len(chunk.text) for chunk in chunks]),
         "histogram": histogram,
         "tokens_p50": find_quantile(sizes, 0.5),
         "tokens_p95": find_quantile(sizes, 0.95),
-        "empty_chunks": sum(not chunk.text.strip() for chunk in chunks),
+        "empty_chunks": sum([not chunk.text or chunk.text.isspace() for chunk in chunks]),
     }

@@ -13,8 +13,6 @@ from .settings import ANY, ConvertSettings
 
 NOT_FETCHED = "not fetched"
 """The kind of an object that is not fetched."""
-OCR_KINDS = ("pdf", "image")
-"""What `--ocr` reads."""
 _IMAGE_EXTENSIONS = frozenset(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"))
 _REASONS = {
     "image": "an image: --ocr reads its text",

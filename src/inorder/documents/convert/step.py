@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -70,6 +69,7 @@ def describe(document: Document, content: bytes, name: str, kind: str, settings:
     """Return the result for a document that was read from this file."""
     binary_hash = int.from_bytes(hashlib.sha256(content).digest()[:8], "big")
     stored, packed = pack_document(StoredDocument(os.path.basename(name), binary_hash, document))
+    kinds = [type(block) for block in document.blocks]
     warnings = [PDF_NOT_CONVERTED] if settings.reader == "docling" and kind == "pdf" else []
     return Converted(
         stored,
@@ -80,9 +80,9 @@ def describe(document: Document, content: bytes, name: str, kind: str, settings:
             "pages": len(document.pages),
             "pages_without_text": sum(not page.has_text and not page.is_ocr for page in document.pages),
             "pages_ocr": sum(page.is_ocr for page in document.pages),
-            "blocks": len(document.blocks),
-            "tables": sum(isinstance(block, Table) for block in document.blocks),
-            "figures": sum(isinstance(block, Picture) for block in document.blocks),
+            "blocks": len(kinds),
+            "tables": kinds.count(Table),
+            "figures": kinds.count(Picture),
             "bytes_in": len(content),
             "bytes_out": len(packed),
         },
@@ -112,4 +112,6 @@ def _convert_with_docling(content: bytes, name: str, kind: str, resources: Resou
 
 def stem_of(name: str) -> str:
     """Return the name of a document: the last part of its id or path, without the extension."""
-    return PurePath(name).stem
+    last = os.path.basename(name.rstrip("/"))
+    stem, _, extension = last.rpartition(".")
+    return stem if stem and extension else last

@@ -4,7 +4,6 @@ written from it when they are asked for. A document of docling is stored as docl
 import msgspec
 
 from inorder.documents.doctags.docling_json import write_json
-from inorder.documents.doctags.outline import OutlineItem
 from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.doctags.wellformed import clean_document, replace_surrogates
 from inorder.documents.model import Document
@@ -28,12 +27,7 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
 
     def write_doctags(self) -> bytes:
         """The document as DocTags."""
-        return self.doctags if self.document is None else encode_doctags(self.document)
-
-
-def encode_doctags(document: Document, outline: list[OutlineItem] | None = None) -> bytes:
-    """A document as DocTags, in UTF-8."""
-    return write_doctags(document, outline).encode("utf-8", "replace")
+        return self.doctags if self.document is None else write_doctags(self.document).encode()
 
 
 _PACK = msgspec.msgpack.Encoder()

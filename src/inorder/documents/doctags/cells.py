@@ -20,9 +20,6 @@ def expand_grid(table: Table) -> list[list[Cell | None]]:
     """The cell that covers each position. Of overlapping cells the later wins; cells are clipped to the table."""
     places: list[list[Cell | None]] = [[None] * table.columns for _ in range(table.rows)]
     for cell in table.cells:
-        if cell.rows == cell.columns == 1 and cell.row < table.rows and cell.column < table.columns:
-            places[cell.row][cell.column] = cell
-            continue
         for row in places[cell.row : cell.row + cell.rows]:
             for column in range(cell.column, min(cell.column + cell.columns, table.columns)):
                 row[column] = cell
@@ -38,28 +35,23 @@ def grid_tags(table: Table) -> str:
     if not table.cells:
         return ""
     header_rows = count_header_rows(table)
-    row_count, column_count = table.rows, table.columns
-    places = [["<ecel>"] * column_count for _ in range(row_count)]
-    for cell in table.cells:
-        tag = cell.text.strip()
-        if not tag:
-            tag = "<ecel>"
-        elif cell.is_header:
-            tag = ("<ched>" if is_column_header(cell, header_rows) else "<rhed>") + tag
-        else:
-            tag = "<fcel>" + tag
-        row, column = cell.row, cell.column
-        if cell.rows == cell.columns == 1 and row < row_count and column < column_count:
-            places[row][column] = tag
-        else:
-            _place_spanning(cell, tag, places, column_count)
-    return "".join([f"{''.join(row)}<nl>" for row in places])
+    lines = (
+        "".join(_tag_place(cell, row, column, header_rows) for column, cell in enumerate(cells))
+        for row, cells in enumerate(expand_grid(table))
+    )
+    return "".join(f"{line}<nl>" for line in lines)
 
 
-def _place_spanning(cell: Cell, tag: str, places: list[list[str]], column_count: int) -> None:
-    """Place a cell on all positions that it covers, clipped to the table."""
-    left, up = ("<lcel>" if cell.rows == 1 else "<xcel>"), ("<ucel>" if cell.columns == 1 else "<xcel>")
-    columns = range(cell.column, min(cell.column + cell.columns, column_count))
-    for number, row in enumerate(places[cell.row : cell.row + cell.rows]):
-        for column in columns:
-            row[column] = up if number else tag if column == cell.column else left
+def _tag_place(cell: Cell | None, row: int, column: int, header_rows: int) -> str:
+    if cell is None:
+        return "<ecel>"
+    if row > cell.row:
+        return "<ucel>" if cell.columns == 1 else "<xcel>"
+    if column > cell.column:
+        return "<lcel>" if cell.rows == 1 else "<xcel>"
+    text = cell.text.strip()
+    if not text:
+        return "<ecel>"
+    if not cell.is_header:
+        return f"<fcel>{text}"
+    return f"<ched>{text}" if is_column_header(cell, header_rows) else f"<rhed>{text}"

@@ -1,4 +1,4 @@
-"""Writes a document as DoclingDocument JSON: exact, and the same bytes for the same document.
+"""Writes a document as DoclingDocument JSON, version 1.10: exact, and the same bytes for the same document.
 
 The format has no field for warnings, for the reader, and for unknown languages: they are left out. Links are in `orig`,
 written into the text as `[text](target)`; `text` is without them. Page headers and footers are in the layer
@@ -6,209 +6,184 @@ written into the text as `[text](target)`; `text` is without them. Page headers 
 tests prove that docling-core loads it unchanged.
 """
 
-from collections.abc import Callable
-from itertools import chain, count
 from typing import Any
 
 import msgspec
 
-from inorder.documents.model import (
-    Block,
-    Cell,
-    Code,
-    Document,
-    Formula,
-    Furniture,
-    Heading,
-    Paragraph,
-    Picture,
-    Table,
-    Title,
-)
+from inorder.documents.model import Block, Cell, Code, Document, Furniture, Heading, Paragraph, Picture, Table, Title
 
-from . import schema
 from .cells import count_header_rows, is_column_header
 from .code_languages import language_name
 from .outline import ListNode, OutlineItem, group_lists
 from .provenance import page_sizes, place_of
 from .tags import heading_level
-from .wellformed import clean_document, replace_surrogates
 
-_ENCODER = msgspec.json.Encoder()
-_LAYERS = {"page_header": "furniture", "page_footer": "furniture"}
-"""Labels of texts that are not in the body."""
-_TEXTS = {
-    label: schema.join_fields(schema.TextFields(schema.BODY, [], _LAYERS.get(label, "body"), label, []))
-    for label in ("text", "title", "section_header", "code", "formula", "page_header", "page_footer")
-}
-"""What texts without a position have in common, by label."""
-_PARAGRAPHS, _HEADINGS, _CODES = _TEXTS["text"], _TEXTS["section_header"], _TEXTS["code"]
-_LIST_ITEMS = schema.join_fields(schema.ListItemFields("body", "list_item", []))
-_PLAIN_CELLS = schema.join_fields(schema.CellFlags())
-_COLUMN_HEADERS = schema.join_fields(schema.CellFlags(column_header=True))
-_ROW_HEADERS = schema.join_fields(schema.CellFlags(row_header=True))
+Item = dict[str, Any]
+"""An object of the JSON, its fields in the order of the schema."""
+_BODY = {"$ref": "#/body"}
 
 
-def _make_text_ref(number: int) -> schema.Ref:
-    return schema.Ref(f"#/texts/{number}")
-
-
-_TEXT_REFS = [_make_text_ref(number) for number in range(500)]
-"""The references of the first texts. Most documents have no others."""
-
-
-def write_json(
-    document: Document, *, filename: str = "", binary_hash: int = 0, outline: list[OutlineItem] | None = None
-) -> bytes:
-    """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`.
-    `outline` is that of its blocks, if it is known."""
-    try:
-        return _ENCODER.encode(_make_record(document, filename, binary_hash, outline))
-    except UnicodeEncodeError:
-        return _ENCODER.encode(_make_record(clean_document(document), replace_surrogates(filename), binary_hash))
-
-
-def _make_record(
-    document: Document, filename: str, binary_hash: int, outline: list[OutlineItem] | None = None
-) -> schema.Record:
+def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) -> bytes:
+    """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`."""
     writer = _Writer(document)
-    units = group_lists(document.blocks) if outline is None else outline
-    top = [_ADD[type(unit)](writer, unit) for unit in units]
-    sizes = writer.sizes.items()
-    return schema.Record(
-        name=document.name,
-        origin=schema.Origin(document.mimetype, binary_hash, filename) if filename else msgspec.UNSET,
-        furniture=schema.Group("#/furniture", content_layer="furniture"),
-        body=schema.Group("#/body", children=top),
-        groups=writer.groups,
-        texts=writer.texts,
-        pictures=writer.pictures,
-        tables=writer.tables,
-        pages={str(page): schema.PageItem(schema.PageSize(width, height), page) for page, (width, height) in sizes},
-    )
+    top = [writer.add(unit) for unit in group_lists(document.blocks)]
+    origin = {"mimetype": document.mimetype, "binary_hash": binary_hash, "filename": filename}
+    roots: Item = {"name": "_root_", "label": "unspecified"}
+    record: Item = {
+        "schema_name": "DoclingDocument",
+        "version": "1.10.0",
+        "name": document.name,
+        **({"origin": origin} if filename else {}),
+        "furniture": {"self_ref": "#/furniture", "children": [], "content_layer": "furniture", **roots},
+        "body": {"self_ref": "#/body", "children": top, "content_layer": "body", **roots},
+        "groups": writer.groups,
+        "texts": writer.texts,
+        "pictures": writer.pictures,
+        "tables": writer.tables,
+        "key_value_items": [],
+        "form_items": [],
+        "pages": {
+            str(page): {"size": {"width": width, "height": height}, "page_no": page}
+            for page, (width, height) in writer.sizes.items()
+        },
+    }
+    return msgspec.json.encode(record)
 
 
 class _Writer:
-    """Gives every block its reference, its parent and its children. Each `add_` method adds a block or list at the top
-    level, and returns its reference."""
+    """Gives every block its reference, its parent and its children."""
 
     def __init__(self, document: Document) -> None:
         self.sizes = page_sizes(document)
-        self.groups: list[schema.Group] = []
-        self.texts: list[schema.TextItem | schema.ListTextItem] = []
-        self.pictures: list[schema.FloatingItem] = []
-        self.tables: list[schema.TableItem] = []
-        self._next_text = chain(_TEXT_REFS, map(_make_text_ref, count(len(_TEXT_REFS)))).__next__
+        self.groups: list[Item] = []
+        self.texts: list[Item] = []
+        self.pictures: list[Item] = []
+        self.tables: list[Item] = []
 
-    def add_paragraph(self, block: Paragraph) -> schema.Ref:
-        text, ref = block.text, self._next_text()
-        common = self._place(block, "text", text) if self.sizes else _PARAGRAPHS
-        orig = insert_links(text, block.links) if block.links else text
-        self.texts.append(schema.TextItem(ref.target, common, orig, text))
-        return ref
+    def add(self, unit: OutlineItem) -> Item:
+        """Add a block or list at the top level. Returns its reference."""
+        if isinstance(unit, Paragraph):
+            orig = insert_links(unit.text, unit.links) if unit.links else unit.text
+            return self._add_text("text", unit.text, self._locate(unit, len(unit.text)), orig=orig)
+        if isinstance(unit, ListNode):
+            return self._add_list(unit, _BODY)
+        if isinstance(unit, Table):
+            return self._add_table(unit)
+        if isinstance(unit, Picture):
+            return self._add_floating(self.pictures, "picture", unit)
+        prov = self._locate(unit, len(unit.text))
+        if isinstance(unit, Heading):
+            return self._add_text("section_header", unit.text, prov, level=heading_level(unit))
+        if isinstance(unit, Code):
+            more: Item = {"captions": [], "references": [], "footnotes": []}
+            return self._add_text("code", unit.text, prov, code_language=language_name(unit.language), **more)
+        if isinstance(unit, Furniture):
+            return self._add_text(f"page_{unit.kind}", unit.text, prov, layer="furniture")
+        return self._add_text("title" if isinstance(unit, Title) else "formula", unit.text, prov)
 
-    def add_title(self, block: Title) -> schema.Ref:
-        return self._add_text(block, "title", block.text)
+    def _add_text(
+        self,
+        label: str,
+        text: str,
+        prov: list[Item],
+        *,
+        parent: Item = _BODY,
+        children: list[Item] | None = None,
+        layer: str = "body",
+        orig: str | None = None,
+        **more: Any,
+    ) -> Item:
+        ref = f"#/texts/{len(self.texts)}"
+        item = {
+            "self_ref": ref,
+            "parent": parent,
+            "children": [] if children is None else children,
+            "content_layer": layer,
+            "label": label,
+            "prov": prov,
+            "orig": text if orig is None else orig,
+            "text": text,
+        }
+        self.texts.append(item | more if more else item)
+        return {"$ref": ref}
 
-    def add_formula(self, block: Formula) -> schema.Ref:
-        return self._add_text(block, "formula", block.text)
-
-    def add_furniture(self, block: Furniture) -> schema.Ref:
-        return self._add_text(block, f"page_{block.kind}", block.text)
-
-    def _add_text(self, block: Block, label: str, text: str) -> schema.Ref:
-        ref = self._next_text()
-        self.texts.append(schema.TextItem(ref.target, self._place(block, label, text), text, text))
-        return ref
-
-    def add_heading(self, block: Heading) -> schema.Ref:
-        text, ref = block.text, self._next_text()
-        common = self._place(block, "section_header", text) if self.sizes else _HEADINGS
-        self.texts.append(schema.SectionHeaderItem(ref.target, common, text, text, heading_level(block)))
-        return ref
-
-    def add_code(self, block: Code) -> schema.Ref:
-        text, ref = block.text, self._next_text()
-        common = self._place(block, "code", text) if self.sizes else _CODES
-        self.texts.append(schema.CodeItem(ref.target, common, text, text, language_name(block.language)))
-        return ref
-
-    def _place(self, block: Block, label: str, text: str) -> msgspec.Raw:
-        prov = self._locate(block, len(text))
-        if not prov:
-            return _TEXTS[label]
-        return schema.join_fields(schema.TextFields(schema.BODY, [], _LAYERS.get(label, "body"), label, prov))
-
-    def add_list(self, node: ListNode) -> schema.Ref:
-        return self._add_list(node, schema.BODY)
-
-    def _add_list(self, node: ListNode, parent: schema.Ref) -> schema.Ref:
-        ref = schema.Ref(f"#/groups/{len(self.groups)}")
-        children: list[schema.Ref] = []
-        nested: list[schema.Ref] = []
-        self.groups.append(schema.Group(ref.target, parent, children, "body", "list", "list"))
+    def _add_list(self, node: ListNode, parent: Item) -> Item:
+        ref = {"$ref": f"#/groups/{len(self.groups)}"}
+        children: list[Item] = []
+        nested: list[Item] = []
+        self.groups.append(
+            {
+                "self_ref": ref["$ref"],
+                "parent": parent,
+                "children": children,
+                "content_layer": "body",
+                "name": "list",
+                "label": "list",
+            }
+        )
         for entry in node.entries:
             if isinstance(entry, ListNode):
                 nested.append(self._add_list(entry, children[-1]))
                 continue
-            text, item, nested, common = entry.text, self._next_text(), [], _LIST_ITEMS
-            if self.sizes and (prov := self._locate(entry, len(text))):
-                common = schema.join_fields(schema.ListItemFields("body", "list_item", prov))
-            self.texts.append(
-                schema.ListTextItem(item.target, ref, nested, common, text, text, entry.ordered, entry.marker)
-            )
-            children.append(item)
+            prov, nested = self._locate(entry, len(entry.text)), []
+            more: Item = {"enumerated": entry.ordered, "marker": entry.marker}
+            children.append(self._add_text("list_item", entry.text, prov, parent=ref, children=nested, **more))
         return ref
 
-    def add_table(self, table: Table) -> schema.Ref:
-        ref = schema.Ref(f"#/tables/{len(self.tables)}")
-        captions, prov = self._add_caption(table.caption, ref), self._locate(table, 0)
+    def _add_table(self, table: Table) -> Item:
         header_rows = count_header_rows(table)
-        data = schema.TableData([_make_cell(cell, header_rows) for cell in table.cells], table.rows, table.columns)
-        self.tables.append(
-            schema.TableItem(ref.target, schema.BODY, captions, "body", "table", prov, captions, data=data)
+        data = {
+            "table_cells": [_make_cell(cell, header_rows) for cell in table.cells],
+            "num_rows": table.rows,
+            "num_cols": table.columns,
+            "orientation": "rot_0",
+        }
+        return self._add_floating(self.tables, "table", table, data=data)
+
+    def _add_floating(self, items: list[Item], label: str, block: Picture | Table, **more: Item) -> Item:
+        ref = {"$ref": f"#/{label}s/{len(items)}"}
+        captions = [self._add_text("caption", block.caption, [], parent=ref)] if block.caption else []
+        items.append(
+            {
+                "self_ref": ref["$ref"],
+                "parent": _BODY,
+                "children": captions,
+                "content_layer": "body",
+                "label": label,
+                "prov": self._locate(block, 0),
+                "captions": captions,
+                "references": [],
+                "footnotes": [],
+                "annotations": [],
+                **more,
+            }
         )
         return ref
 
-    def add_picture(self, picture: Picture) -> schema.Ref:
-        ref = schema.Ref(f"#/pictures/{len(self.pictures)}")
-        captions, prov = self._add_caption(picture.caption, ref), self._locate(picture, 0)
-        self.pictures.append(schema.FloatingItem(ref.target, schema.BODY, captions, "body", "picture", prov, captions))
-        return ref
-
-    def _add_caption(self, text: str, parent: schema.Ref) -> list[schema.Ref]:
-        if not text:
-            return []
-        ref, common = self._next_text(), schema.join_fields(schema.TextFields(parent, [], "body", "caption", []))
-        self.texts.append(schema.TextItem(ref.target, common, text, text))
-        return [ref]
-
-    def _locate(self, block: Block, length: int) -> list[schema.Provenance]:
+    def _locate(self, block: Block, length: int) -> list[Item]:
         place = place_of(block, self.sizes) if self.sizes else None
         if place is None:
             return []
         page, left, top, right, bottom = place
-        return [schema.Provenance(page, schema.BoundingBox(left, top, right, bottom), (0, length))]
+        box = {"l": left, "t": top, "r": right, "b": bottom, "coord_origin": "TOPLEFT"}
+        return [{"page_no": page, "bbox": box, "charspan": (0, length)}]
 
 
-_ADD: dict[type, Callable[[_Writer, Any], schema.Ref]] = {
-    Paragraph: _Writer.add_paragraph,
-    ListNode: _Writer.add_list,
-    Heading: _Writer.add_heading,
-    Title: _Writer.add_title,
-    Code: _Writer.add_code,
-    Table: _Writer.add_table,
-    Picture: _Writer.add_picture,
-    Formula: _Writer.add_formula,
-    Furniture: _Writer.add_furniture,
-}
-
-
-def _make_cell(cell: Cell, header_rows: int) -> schema.TableCell:
-    row, column, rows, columns, flags = cell.row, cell.column, cell.rows, cell.columns, _PLAIN_CELLS
-    if cell.is_header:
-        flags = _COLUMN_HEADERS if is_column_header(cell, header_rows) else _ROW_HEADERS
-    return schema.TableCell(rows, columns, row, row + rows, column, column + columns, cell.text, flags)
+def _make_cell(cell: Cell, header_rows: int) -> Item:
+    is_column = cell.is_header and is_column_header(cell, header_rows)
+    return {
+        "row_span": cell.rows,
+        "col_span": cell.columns,
+        "start_row_offset_idx": cell.row,
+        "end_row_offset_idx": cell.row + cell.rows,
+        "start_col_offset_idx": cell.column,
+        "end_col_offset_idx": cell.column + cell.columns,
+        "text": cell.text,
+        "column_header": is_column,
+        "row_header": cell.is_header and not is_column,
+        "row_section": False,
+        "fillable": False,
+    }
 
 
 def insert_links(text: str, links: list[tuple[str, str]]) -> str:

@@ -5,25 +5,13 @@ repeats their text in each of them, because the tables of Markdown have no spans
 """
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from inorder.documents.model import (
-    Code,
-    Document,
-    Formula,
-    Furniture,
-    Heading,
-    Paragraph,
-    Picture,
-    Table,
-    Title,
-)
+from inorder.documents.model import Code, Document, Formula, Heading, Paragraph, Picture, Table, Title
 
 from .cells import count_header_rows, expand_grid
 from .docling_json import insert_links
-from .outline import ListNode, group_lists
-from .wellformed import replace_surrogates
+from .outline import ListNode, OutlineItem, group_lists
 
 _LEVEL_MAX = 6
 _SPECIAL = re.compile(r"[\\`*\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~|&(?=#?\w+;)|\$")
@@ -33,8 +21,8 @@ _FENCE = re.compile(r"^`{3,}", re.MULTILINE)
 
 def write_markdown(document: Document) -> str:
     """The Markdown of a document; it ends with a line break, unless it is empty."""
-    parts = [part for unit in group_lists(document.blocks) if (part := _WRITERS[type(unit)](unit))]
-    return replace_surrogates("".join(f"{part}\n\n" for part in parts).removesuffix("\n"))
+    parts = [part for unit in group_lists(document.blocks) if (part := _write_unit(unit))]
+    return "".join(f"{part}\n\n" for part in parts).removesuffix("\n")
 
 
 def escape(text: str) -> str:
@@ -48,13 +36,26 @@ def _escape_start(text: str) -> str:
     return text if found is None else f"{found.group()}\\{text[found.end() :]}"
 
 
-def _write_title(block: Title) -> str:
-    return f"# {_escape_heading(block.text)}"
-
-
-def _write_heading(block: Heading) -> str:
-    """A heading, one level below the title of the document."""
-    return f"{'#' * min(max(block.level, 1) + 1, _LEVEL_MAX)} {_escape_heading(block.text)}"
+def _write_unit(unit: OutlineItem) -> str:
+    """A block or list; empty: it is left out."""
+    match unit:
+        case Paragraph():
+            return _write_paragraph(unit)
+        case Heading() | Title():  # a heading is one level below the title of the document
+            level = max(unit.level, 1) + 1 if isinstance(unit, Heading) else 1
+            return f"{'#' * min(level, _LEVEL_MAX)} {_escape_heading(unit.text)}"
+        case ListNode():
+            return "\n".join(_write_entries(unit, ""))
+        case Code():
+            return _write_code(unit)
+        case Formula():
+            text = unit.text.strip()
+            return f"$$\n{text}\n$$" if text else ""
+        case Table():
+            return _write_table(unit)
+        case Picture():
+            return _write_caption(unit.caption)
+    return ""
 
 
 def _escape_heading(text: str) -> str:
@@ -81,21 +82,8 @@ def _write_code(block: Code) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _write_formula(block: Formula) -> str:
-    text = block.text.strip()
-    return f"$$\n{text}\n$$" if text else ""
-
-
-def _write_picture(block: Picture) -> str:
-    return _write_caption(block.caption)
-
-
 def _write_caption(caption: str) -> str:
     return f"*{escape(caption)}*" if caption.strip() else ""
-
-
-def _write_furniture(block: Furniture) -> str:
-    return ""
 
 
 def _write_table(table: Table) -> str:
@@ -114,10 +102,6 @@ def _write_cell(text: str) -> str:
     return escape(text).replace("|", "\\|")
 
 
-def _write_list(node: ListNode) -> str:
-    return "\n".join(_write_entries(node, ""))
-
-
 def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
     number, marker = 0, ""
     for entry in node.entries:
@@ -132,16 +116,3 @@ def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
 def _find_number(marker: str, number: int) -> int:
     digits = marker.strip(" .()")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else number
-
-
-_WRITERS: dict[type, Callable[[Any], str]] = {
-    Paragraph: _write_paragraph,
-    Heading: _write_heading,
-    Title: _write_title,
-    ListNode: _write_list,
-    Code: _write_code,
-    Table: _write_table,
-    Picture: _write_picture,
-    Formula: _write_formula,
-    Furniture: _write_furniture,
-}

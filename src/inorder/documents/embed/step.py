@@ -5,7 +5,7 @@ go to the provider in one call; `count_together` says of how many.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -84,6 +84,26 @@ def summarize(family: str, vectors: "Vectors", provider: "Provider", norms: Sequ
         return found | {"dimensions": cast("DenseProvider", provider).dimensions}
     terms = sum(len(indices) for indices, _ in vectors)
     return found | {"avg_nnz": round(terms / max(1, len(vectors)), 3)}
+
+
+def describe_call(
+    spec: str, provider: "Provider", vectors: int, norms: Mapping[str, float], provider_ms: float
+) -> dict[str, float | str]:
+    """Return what telemetry is told of the vectors of one document. `norms` are those of `summarize_norms`. A batch may
+    have texts of several documents: it is counted by the first one that ends after it."""
+    kind, _, detail = spec.partition(":")
+    tally = getattr(provider, "batches", None)
+    batches, texts = (1, vectors) if tally is None else tally.take()
+    found: dict[str, float | str] = {
+        "provider": kind,
+        "model": getattr(provider, "model", "") or detail,
+        "device": getattr(provider, "device", "cpu"),
+        "vectors": vectors,
+        "norms": round(vectors * norms.get("avg", 0.0), _NORM_DIGITS),
+        "batches": batches,
+        "provider_ms": round(provider_ms, 3),
+    }
+    return found | {"batch_size": str(round(texts / batches))} if batches else found
 
 
 def summarize_norms(norms: Sequence[float]) -> dict[str, float]:

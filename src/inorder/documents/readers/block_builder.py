@@ -75,44 +75,37 @@ class BlockBuilder:
 
     def add(self, blocks: list[AnyBlock]) -> None:
         """Add finished blocks."""
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         self.blocks += blocks
 
     def open_list(self, is_ordered: bool, start: int = 1, style: str = "1") -> None:
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         self.lists.append(OpenList(len(self.lists), is_ordered, start, style))
 
     def close_list(self) -> None:
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         if self.lists:
             self.lists.pop()
 
     def open_item(self, marker: str) -> None:
         """Begin an item of the innermost list. Without an open list, its text becomes a paragraph."""
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         if self.lists:
             within = self.lists[-1]
             within.marker, within.is_pending, within.item = marker, True, None
 
     def close_item(self) -> None:
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         if self.lists:
             self.lists[-1].is_pending = False
             self.lists[-1].item = None
 
     def open_heading(self, level: int) -> None:
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         self.heading = level
 
     def close_heading(self) -> None:
-        if self.parts or self.pictures:
-            self.flush()
+        self.flush()
         self.heading = 0
 
 

@@ -1,8 +1,15 @@
-"""Makes the document of a reader from its blocks."""
+"""What readers share: the limit of the size of a file, and the document that is made of blocks."""
 
 from inorder.documents.model import AnyBlock, Document, Page
+from inorder.errors import ReadError
 
 from .registry import reader_version
+
+
+def require_size(data: bytes, bytes_max: int, what: str) -> None:
+    """Raise `ReadError` if a file is too large. `what` is what the limit is for."""
+    if len(data) > bytes_max:
+        raise ReadError(f"the file has {len(data):,} bytes; the limit for {what} is {bytes_max:,}")
 
 
 def make_document(

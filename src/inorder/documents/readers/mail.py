@@ -16,7 +16,7 @@ from typing import Any
 from inorder.documents.model import AnyBlock, Document, Heading, Paragraph, Title
 from inorder.errors import ReadError
 
-from .document import make_document
+from .document import make_document, require_size
 from .html.reader import read_page
 from .text import split_paragraphs
 from .whitespace import collapse_whitespace
@@ -36,7 +36,7 @@ _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 
 def read(data: bytes, name: str) -> Document:
     """Read a message."""
-    _require_size(data)
+    require_size(data, BYTES_MAX, "mail")
     reader = _MailReader()
     blocks = reader.read_all(data)
     if not blocks:
@@ -48,7 +48,7 @@ def read(data: bytes, name: str) -> Document:
 
 def read_mailbox(data: bytes, name: str) -> Document:
     """Read a mailbox: each message is a section."""
-    _require_size(data)
+    require_size(data, BYTES_MAX, "mail")
     reader = _MailReader()
     spans = split_mailbox(data)
     if not spans:
@@ -87,11 +87,6 @@ def _list_attachments(message: Any, depth: int) -> Iterator[tuple[str, bytes]]:
             yield from _list_attachments(nested, depth + 1)
         elif nested is None and _is_attachment(part):
             yield _find_name(part) or f"part-{number}", _decode_bytes(part)
-
-
-def _require_size(data: bytes) -> None:
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for mail is {BYTES_MAX:,}")
 
 
 class _MailReader:

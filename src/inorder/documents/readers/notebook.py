@@ -9,7 +9,7 @@ from inorder.documents.model import AnyBlock, Code, Document
 from inorder.errors import ReadError
 
 from .block_builder import mark_title
-from .document import make_document
+from .document import make_document, require_size
 from .html.reader import read_page
 from .markdown.reader import read_fragment
 
@@ -22,8 +22,7 @@ OUTPUT_CHARACTERS_MAX = 20_000
 
 def read(data: bytes, name: str) -> Document:
     """Read a notebook."""
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for notebooks is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, "notebooks")
     try:
         notebook = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -24,14 +24,15 @@ READERS: dict[str, tuple[str, str]] = {
     "epub": ("inorder.documents.readers.office.epub", "selectolax"),
     "opendocument": ("inorder.documents.readers.office.opendocument", ""),
     "mail": ("inorder.documents.readers.mail", "selectolax"),
-    "mailbox": ("inorder.documents.readers.mailbox", "selectolax"),
+    "mailbox": ("inorder.documents.readers.mail:read_mailbox", "selectolax"),
     "rtf": ("inorder.documents.readers.rtf.reader", ""),
     "rst": ("inorder.documents.readers.markup.rst", "charset-normalizer"),
     "asciidoc": ("inorder.documents.readers.markup.asciidoc", "charset-normalizer"),
     "xml": ("inorder.documents.readers.markup.xml", ""),
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
-"""Module of the reader, and the package that it depends on; empty: it needs only the standard library."""
+"""Module of the reader, with its function if that is not `read`, and the package that it depends on; empty: it needs
+only the standard library."""
 PASSWORD_KINDS = frozenset(("docx", "pptx", "xlsx", "epub", "opendocument"))
 """Kinds whose reader takes passwords as a third argument. That of PDF takes them by name."""
 READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 5, "html": 3, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
@@ -54,7 +55,8 @@ _DOCLING_PACKAGES = {
 @lru_cache
 def load_reader(kind: str) -> Callable[..., Document]:
     """The function `read(data, name)` for this kind. Some have further arguments."""
-    read: Callable[..., Document] = importlib.import_module(READERS[kind][0]).read
+    module, _, function = READERS[kind][0].partition(":")
+    read: Callable[..., Document] = getattr(importlib.import_module(module), function or "read")
     return read
 
 

@@ -11,7 +11,7 @@ from inorder.documents.model import Document
 from inorder.errors import ReadError
 from inorder.files.encoding import decode
 
-from .document import make_document
+from .document import make_document, require_size
 from .table_grid import TableBudget, TableGrid
 from .whitespace import collapse_whitespace
 
@@ -23,8 +23,7 @@ _SAMPLE_CHARACTERS = 65_536
 
 def read(data: bytes, name: str) -> Document:
     """Read a CSV or TSV file."""
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for tables in text is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, "tables in text")
     decoded = decode(data)
     text = decoded.text
     warnings = [decoded.warning] if decoded.warning else []

@@ -3,12 +3,12 @@
 import re
 
 from inorder.documents.model import AnyBlock, Document, Page, Paragraph
-from inorder.errors import ReadError
 from inorder.files.encoding import decode
 
-from .registry import reader_version
+from .document import make_document, require_size
 from .whitespace import collapse_whitespace
 
+MIMETYPE = "text/plain"
 BYTES_MAX = 256 * 2**20
 """A string needs up to four bytes per character, and about three copies exist at once."""
 PAGE_SIZE = (612.0, 792.0)
@@ -19,30 +19,15 @@ _BLANK_LINES = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*(?:\r\n?|\n)")
 
 def read(data: bytes, name: str) -> Document:
     """Read a plain text file."""
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for text is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, "text")
     decoded = decode(data)
-    document = Document(
-        name=name,
-        mimetype="text/plain",
-        blocks=[],
-        reader=reader_version("text"),
-        warnings=[decoded.warning] if decoded.warning else [],
-    )
-    _fill(document, decoded.text)
-    if not document.blocks:
-        document.warnings.append("the document has no text")
-    return document
-
-
-def _fill(document: Document, text: str) -> None:
-    if "\f" not in text:
-        document.blocks = split_paragraphs(text)
-        return
-    pages = text.rstrip().split("\f")
-    document.pages = [Page(number, *PAGE_SIZE) for number in range(1, len(pages) + 1)]
-    for number, page in enumerate(pages, 1):
-        document.blocks.extend(split_paragraphs(page, number))
+    warnings = [decoded.warning] if decoded.warning else []
+    if "\f" not in decoded.text:
+        return make_document("text", name, MIMETYPE, split_paragraphs(decoded.text), warnings)
+    texts = decoded.text.rstrip().split("\f")
+    pages = [Page(number, *PAGE_SIZE) for number in range(1, len(texts) + 1)]
+    blocks = [block for number, text in enumerate(texts, 1) for block in split_paragraphs(text, number)]
+    return make_document("text", name, MIMETYPE, blocks, warnings, pages)
 
 
 def split_paragraphs(text: str, page: int | None = None) -> list[AnyBlock]:

@@ -9,7 +9,6 @@ import unicodedata
 
 NO_CHARACTER = "\ufffe"
 """PDFium's mark for a hyphen at the end of a line, and for a glyph without a known character."""
-HYPHENS = "-\u2010\u00ad"
 
 _CJK_RANGES = "\u2e80-\u2fdf\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60"
 _CJK = re.compile(f"[{_CJK_RANGES}\U00020000-\U0003134f]")

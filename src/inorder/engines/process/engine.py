@@ -317,7 +317,6 @@ class ProcessEngine(PoolEngine):
         *,
         timeout_s: float | None,
         options: ProcessOptions | None = None,
-        pack: PackTasks = pack_tasks,
         lease_s: float = LEASE_S,
         idle: IdleProcesses | None = None,
         start_count: int | None = None,
@@ -327,9 +326,7 @@ class ProcessEngine(PoolEngine):
         has_groups = get_lookahead(function) is not None
 
         def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
-            return ProcessPoolWorker(
-                number, outbox.put, function_pickle, limits, pack=pack, has_groups=has_groups, idle=idle
-            )
+            return ProcessPoolWorker(number, outbox.put, function_pickle, limits, has_groups=has_groups, idle=idle)
 
         super().__init__(
             make_worker,

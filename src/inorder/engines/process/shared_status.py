@@ -30,7 +30,8 @@ _PROGRESS = struct.Struct("<qqqddH")
 _STEP_START = _PROGRESS_START + _PROGRESS.size + NOTE_BYTES_MAX
 _STEP = struct.Struct("<qqqdH")
 """Seq, attempt and start of a step, its time limit (nan: that of the engine), and the length of the name after it."""
-_SIZE = _STEP_START + _STEP.size + STEP_BYTES_MAX
+_STEP_NAME_START = _STEP_START + _STEP.size
+_SIZE = _STEP_NAME_START + STEP_BYTES_MAX
 _READS_MAX = 3
 _NONE = -1
 
@@ -88,6 +89,10 @@ class SharedStatus:
         snapshot = StatusSnapshot(words[_SEQ], words[_ATTEMPT], began_ns)
         return None if began_ns == _NONE or words[_BEGAN] != began_ns else snapshot
 
+    def is_running(self, item: StatusSnapshot) -> bool:
+        """Called by the worker: whether it still runs this item, of which it has read the status."""
+        return self._words[_BEGAN] == item.began_ns
+
     def beat(self) -> None:
         """Called by the worker, from a thread of its own: the process runs, and its interpreter is not blocked."""
         self._words[_BEAT] = monotonic_ns()
@@ -125,10 +130,11 @@ class SharedStatus:
         """Called by the worker, by one thread at a time: the step that this attempt begins. Counts as a heartbeat."""
         encoded = shorten_note(name, STEP_BYTES_MAX)
         now_ns = monotonic_ns()
-        head = _STEP.pack(seq, attempt, now_ns, nan if timeout_s is None else timeout_s, len(encoded))
+        limit_s = nan if timeout_s is None else timeout_s
         words = self._words
         words[_STEP_VERSION] += 1
-        self._bytes[_STEP_START : _STEP_START + len(head) + len(encoded)] = head + encoded
+        _STEP.pack_into(self._bytes, _STEP_START, seq, attempt, now_ns, limit_s, len(encoded))
+        self._bytes[_STEP_NAME_START : _STEP_NAME_START + len(encoded)] = encoded
         words[_STEP_VERSION] += 1
         words[_BEAT] = now_ns
 

@@ -9,7 +9,6 @@ process inherits the signal mask of the thread that starts it, so SIGINT is bloc
 
 import os
 import signal
-import sys
 import threading
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
@@ -29,25 +28,6 @@ def start_process(process: BaseProcess) -> None:
             _lanes.clear()
             lane = _lanes[pid] = Lane(LaneConfig(name="spawner", max_concurrency=1))
     lane.submit(_start_without_interrupt, process).result()
-
-
-def copy_process(process: BaseProcess) -> None:
-    """Start a process that is a copy of this one, in this thread, which must be its only one, and live as long as the
-    process does."""
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-def can_copy() -> bool:
-    """Whether this process can be copied: a lock that another thread holds would never be released in the copy."""
-    return (
-        sys.platform == "linux"
-        and threading.current_thread() is threading.main_thread()
-        and len(os.listdir("/proc/self/task")) == 1
-    )
 
 
 def _start_without_interrupt(process: BaseProcess) -> None:

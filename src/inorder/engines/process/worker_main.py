@@ -11,10 +11,8 @@ import contextlib
 import gc
 import os
 import pickle
-import random
-import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from sys import getsizeof
@@ -68,27 +66,14 @@ class ResultMessage(msgspec.Struct, array_like=True):
     """Seq, attempt, and what the item has made so far."""
 
 
-def copied_main(ends: "Iterable[Connection[Any, Any]]", descriptor: int, *arguments: Any) -> None:
-    """Entry point of a process that is a copy of its parent: close the ends of pipes that belong to the parent, and
-    handle signals as a process does that was started from nothing."""
-    for end in ends:
-        end.close()
-    os.close(descriptor)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    random.seed()
-    worker_main(*arguments)
-
-
 def worker_main(
     connection: "Connection[Any, Any]",
     lifeline: "Connection[Any, Any]",
-    function_pickle: bytes | None,
+    function_pickle: bytes,
     memory_bytes_max: int | None,
     recycle_resident_bytes: int | None,
 ) -> None:
-    """Entry point of the process: set up, then run batches until the pipe closes. Without a function, the first message
-    has one."""
+    """Entry point of the process: set up, then run batches until the pipe closes."""
     bind_to_parent()
     statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
@@ -109,7 +94,7 @@ def worker_main(
     statuses.append(status)
     results = _ResultBuffer(connection)
     with contextlib.suppress(EOFError, OSError):
-        message = connection.recv_bytes() if function_pickle is None else LOAD + function_pickle
+        message = LOAD + function_pickle
         while True:
             if message.startswith(LOAD):
                 runners.clear()
@@ -221,21 +206,21 @@ class _ProcessReporter:
         """Write the progress."""
         with self._lock:
             running = self._running
-            if running is not None and running == self._status.read():
+            if running is not None and self._status.is_running(running):
                 self._status.write_progress(running.seq, running.attempt, done, total, note)
 
     def begin_step(self, name: str, timeout_s: float | None) -> None:
         """Write the step."""
         with self._lock:
             running = self._running
-            if running is not None and running == self._status.read():
+            if running is not None and self._status.is_running(running):
                 self._status.write_step(running.seq, running.attempt, name, timeout_s)
 
     def hand_over(self, partial: bytes) -> None:
         """Send a partial result."""
         with self._lock:
             running = self._running
-            if running is not None and running == self._status.read():
+            if running is not None and self._status.is_running(running):
                 self._results.hand_over(running.seq, running.attempt, partial)
 
 

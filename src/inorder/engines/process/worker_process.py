@@ -5,8 +5,7 @@ import os
 import pickle
 import select
 import signal
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -21,9 +20,9 @@ from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
 from .shared_status import SharedStatus, StatusSnapshot
-from .spawner import copy_process, start_process
+from .spawner import start_process
 from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
-from .worker_main import LOAD, READY, RELEASE, ResultMessage, copied_main, worker_main
+from .worker_main import LOAD, READY, RELEASE, ResultMessage, worker_main
 
 _JOIN_S = 5.0
 _RELEASE_S = 1.0
@@ -56,37 +55,30 @@ class ProcessLimits(NamedTuple):
 
 
 class WorkerProcess:
-    """A child process with one pipe, one status block and one lifeline. Without a function it is a copy of this
-    process, which waits for one; `siblings` are the processes that this one has."""
+    """A child process with one pipe, one status block and one lifeline."""
 
-    def __init__(
-        self, function_pickle: bytes | None, limits: ProcessLimits, siblings: Iterable["WorkerProcess"] = ()
-    ) -> None:
-        is_copy = function_pickle is None
-        context = get_context("fork") if is_copy else get_context("spawn")
+    def __init__(self, function_pickle: bytes, limits: ProcessLimits) -> None:
+        context = get_context("spawn")
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe()
         lifeline_theirs, self._lifeline = context.Pipe(duplex=False)
         self._status, descriptor = SharedStatus.create()
         self.limits = limits
-        self._loading_count = 0 if is_copy else 1
+        self._loading_count = 1
         """Functions that it was given, and has not said to have loaded."""
         self.tasks_done = 0
         self.tasks_before = 0
         """Items that it had run when it was given its function."""
         self.is_reused = False
         """Whether it has, or had, another function before."""
-        self.has_function = not is_copy
-        """Whether it was ever given one."""
-        ends = [end for each in (self, *siblings) for end in (each._connection, each._lifeline)]
         self._process = context.Process(
-            target=partial(copied_main, ends, descriptor) if is_copy else worker_main,
+            target=worker_main,
             args=(theirs, lifeline_theirs, function_pickle, *limits),
             name="inorder-worker",
             daemon=True,
         )
         try:
-            (copy_process if is_copy else start_process)(self._process)
+            start_process(self._process)
             theirs.close()
             lifeline_theirs.close()
             reduction.send_handle(self._connection, descriptor, self.pid)
@@ -139,7 +131,7 @@ class WorkerProcess:
 
     def load(self, function_pickle: bytes) -> None:
         """Give it another function. It has nothing to run."""
-        self.is_reused = self.has_function = True
+        self.is_reused = True
         self.tasks_before = self.tasks_done
         self._loading_count += 1
         with contextlib.suppress(OSError):  # it has ended, which the next message shows

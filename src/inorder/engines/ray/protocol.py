@@ -13,6 +13,7 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, HandedOver, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.base import LEASE_S, PackedTask, Task
+from inorder.engines.process.engine import ProcessOptions
 from inorder.engines.process.transfer import PackedValue, measure_buffers
 from inorder.engines.process.worker_process import unpack_result
 from inorder.engines.progress import WorkerActivity
@@ -35,9 +36,7 @@ class SupervisorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long the worker process may give no heartbeat."""
     batch_s: float = BATCH_S
     """Work to pull at a time."""
-    memory_bytes_max: int | None = None
-    recycle_tasks: int | None = None
-    recycle_resident_bytes: int | None = None
+    limits: ProcessOptions = ProcessOptions()
     path: list[str] = []
     """The driver's `sys.path`; a node adds the folders that exist there to its own."""
     folder: str = ""

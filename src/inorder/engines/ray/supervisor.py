@@ -19,7 +19,7 @@ from time import monotonic
 from inorder.core.events import Beat, Event, Finished, Tick
 from inorder.engines.base import Batch, Task
 from inorder.engines.pool import Outbox, PoolEngine
-from inorder.engines.process.engine import ProcessOptions, ProcessPoolWorker
+from inorder.engines.process.engine import ProcessPoolWorker
 from inorder.engines.process.transfer import SHARED_BYTES_MIN
 from inorder.errors import InfrastructureError
 
@@ -47,18 +47,13 @@ class Supervisor:
         self._orders: SimpleQueue[Order] = SimpleQueue()
         sees_files = _has_secret(options.marker_path, options.marker_secret)
         self._hello: Hello | None = Hello(platform.node(), os.getpid(), node, sees_files)
-        limits = ProcessOptions(
-            memory_bytes_max=options.memory_bytes_max,
-            recycle_tasks=options.recycle_tasks,
-            recycle_resident_bytes=options.recycle_resident_bytes,
-        )
 
         def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
             return ProcessPoolWorker(
                 number,
                 outbox.put,
                 function_pickle,
-                limits,
+                options.limits,
                 pack=pass_packed_tasks,
                 unpack=pass_packed_result,
                 batch_s=options.batch_s,

@@ -1,4 +1,4 @@
-/* Counts the terms of the chunks of a file: the compiled form of `terms` and `word_table`.
+/* Counts the terms of the chunks of a file: the compiled form of `plain_counter`.
 
 A word in ASCII is looked up in a hash table. A new one is split into the parts of a name, each part is stemmed once, by
 a function in Python, and the numbers of its terms are kept. Counting is then a matter of numbers: for each term, the
@@ -10,7 +10,6 @@ The Python modules are the reference. A test compares both on the same texts. */
 #include <Python.h>
 
 #include "_names.h"
-#include "_ranks.h"
 
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
@@ -542,11 +541,6 @@ static int execute(PyObject *module)
     return status;
 }
 
-static PyMethodDef module_methods[] = {
-    {"rank_terms", (PyCFunction)(void (*)(void))rank_terms, METH_FASTCALL, rank_terms_doc},
-    {NULL},
-};
-
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, execute},
     {0, NULL},
@@ -555,8 +549,7 @@ static PyModuleDef_Slot module_slots[] = {
 static struct PyModuleDef module = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_counter",
-    .m_doc = "Counts the terms of texts, and ranks those of many.",
-    .m_methods = module_methods,
+    .m_doc = "Counts the terms of texts.",
     .m_slots = module_slots,
 };
 

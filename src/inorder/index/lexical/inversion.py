@@ -15,8 +15,6 @@ from .postings import IndexSegment, list_segment_sizes, read_alive, read_segment
 from .schema import DamagedIndexError
 from .term_ranks import rank_terms
 
-BATCH_BYTES_MAX = 4 * 2**20
-"""The terms of chunks that are inverted at once. This takes about three times as much memory."""
 SEGMENTS_MAX = 8
 """More segments are merged. A search looks up each term in each segment."""
 SEGMENT_CHUNKS_MAX = 131_072

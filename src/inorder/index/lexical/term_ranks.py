@@ -1,7 +1,6 @@
-"""Rank the terms of many files. This is compiled (`_ranks.h`); where inorder was built without a C compiler, it takes
-three times as long."""
+"""Rank the terms of many files."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import numpy as np
@@ -12,7 +11,7 @@ from .file_terms import NUMBER_TYPE, FileTerms
 Ranks = npt.NDArray[np.int32]
 
 
-def rank_with_arrays(files: Sequence[FileTerms]) -> tuple[list[str], Ranks]:
+def rank_terms(files: Sequence[FileTerms]) -> tuple[list[str], Ranks]:
     """All terms of these files in ascending order; and for each term of each chunk, its place among them."""
     number_of: dict[str, int] = {}
     new = count()
@@ -28,20 +27,3 @@ def _number_terms(terms: FileTerms, number_of: dict[str, int], new: Iterator[int
     known = np.fromiter(map(number_of.setdefault, terms.vocabulary.split(), new), np.int32)
     found: Ranks = known[np.frombuffer(terms.terms, NUMBER_TYPE)]
     return found
-
-
-def _find_function() -> Callable[[Sequence[FileTerms]], tuple[list[str], Ranks]]:
-    try:
-        from ._counter import rank_terms as rank_compiled
-    except ImportError:
-        return rank_with_arrays
-
-    def rank(files: Sequence[FileTerms]) -> tuple[list[str], Ranks]:
-        order, ranks = rank_compiled([each.vocabulary for each in files], [each.terms for each in files])
-        return order, np.frombuffer(ranks, np.int32)
-
-    return rank
-
-
-rank_terms = _find_function()
-"""All terms of files in ascending order; and for each term of each chunk, its place among them."""

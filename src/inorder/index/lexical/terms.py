@@ -1,7 +1,7 @@
 """Count the terms of the chunks of a file.
 
-The counter is compiled (`_counter.c`). Where inorder was built without a C compiler, NumPy does the same in four times
-the time (`array_counter`).
+The counter is compiled (`_counter.c`). Where inorder was built without a C compiler, Python does the same, which takes
+several times as long (`plain_counter`).
 """
 
 import threading
@@ -28,9 +28,9 @@ def _find_type() -> Callable[[str], Counter]:
     try:
         from .compiled_counter import CompiledCounter
     except ImportError:
-        from .array_counter import ArrayCounter
+        from .plain_counter import PlainCounter
 
-        return ArrayCounter
+        return PlainCounter
     return CompiledCounter
 
 

@@ -25,7 +25,6 @@ from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors.matrix import VectorMatrix, compare_rows
-from inorder.stage.store.texts import TextReader
 
 from .candidates import Candidates, Numbers, spread, take_best
 from .code_signals import RankedCode, adjust, is_name
@@ -175,7 +174,9 @@ class Searcher:
         if is_quick and len(numbers) >= (1 if spec.startswith("hash") else _FEW):
             similarity = self._compare(vector, numbers)
         else:
-            numbers, similarity = self._compare_all(vector, numbers, allowed, filters)
+            found = np.flatnonzero(allowed)
+            numbers, similarity = np.arange(len(allowed)), np.full(len(allowed), np.nan)
+            similarity[found] = self._compare(vector, found)
             is_known = np.isin(numbers, candidates.numbers, assume_unique=True, kind="table")
             if is_quick and "lexical" in candidates.lists:
                 similarity[(similarity < _SIMILARITY_MIN) & ~is_known] = np.nan
@@ -197,16 +198,6 @@ class Searcher:
         has_row = rows >= 0
         similarity[has_row] = self._matrix.compare(vector, rows[has_row])
         return similarity
-
-    def _compare_all(
-        self, vector: npt.NDArray[Any], numbers: Numbers, allowed: npt.NDArray[np.bool_], filters: Filters
-    ) -> tuple[Numbers, Scores]:
-        """Chunks in ascending order and the similarity of their vectors. Those that are most similar are among them,
-        and the chunks with these numbers."""
-        similarity = np.full(len(allowed), np.nan)
-        found = np.flatnonzero(allowed)
-        similarity[found] = self._compare(vector, found)
-        return np.arange(len(allowed)), similarity
 
     def _find_words(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> Candidates:
         """The candidates, or if their words were not searched for, those that this would find."""
@@ -299,8 +290,7 @@ class Searcher:
 
     def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
         """The chunks with these numbers, by number."""
-        read_text = TextReader(self._connection).read
-        return {number: make_hit(row, read_text) for number, row in self._select(HIT_COLUMNS, numbers)}
+        return {number: make_hit(row) for number, row in self._select(HIT_COLUMNS, numbers)}
 
     def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:
         """The item id, the number in the file and the name of each of these chunks, by number."""

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -62,11 +61,6 @@ def find_narrow_type(connection: sqlite3.Connection) -> type[np.int64 | np.int32
     return np.int32 if last < _NARROW_END else np.int64
 
 
-def list_dead(connection: sqlite3.Connection) -> ChunkIds:
-    """The chunks in the table `dead`, in ascending order."""
-    return np.fromiter(chain.from_iterable(connection.execute("SELECT chunk FROM dead ORDER BY chunk")), np.int64)
-
-
 def mark_dead(connection: sqlite3.Connection, files: Sequence[MatrixFile], removed: ChunkIds) -> bool:
     """Mark the rows of removed chunks, and leave out files that have no others. Returns whether there were any.
     `removed` has all chunks that were removed since the last time, in ascending order."""
@@ -117,15 +111,14 @@ class RowList:
         if len(self._pending) >= 8 * BLOCK_ROWS:
             self._flush()
 
-    def finish(self, name: str, changes: int) -> None:
-        """Write the rest, and name the file, which has the vectors of so many updates."""
+    def finish(self, name: str) -> None:
+        """Write the rest, and name the file."""
         self._flush()
         self.close()
         if 8 * self.count < self._size:  # there are documents without vectors
             query = "UPDATE vectors SET chunks = substr(chunks, 1, ?) WHERE id = ?"
             self._connection.execute(query, (8 * self.count, self._id))
-        row = self._id, name, self.count, changes
-        self._connection.execute("INSERT INTO vector_files VALUES (?, ?, ?, 0, ?)", row)
+        self._connection.execute("INSERT INTO vector_files VALUES (?, ?, ?, 0)", (self._id, name, self.count))
 
     def discard(self) -> None:
         """Remove the list: there is no such file."""

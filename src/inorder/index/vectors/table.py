@@ -7,17 +7,15 @@ from inorder.index.schema import read_meta, write_meta
 
 from .files import MatrixFile
 
-_LEFT_OUT = "vectors_left_out"
-
 
 def list_matrix_files(connection: sqlite3.Connection, data: str) -> list[MatrixFile]:
     """The files of an index, from the first one to the latest. Raises DamagedIndexError if the tables do not have all
     vectors."""
     count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
-    found = connection.execute("SELECT id, name, count, dead, changes FROM vector_files ORDER BY id").fetchall()
-    if sum(rows - dead for _, _, rows, dead, _ in found) != count:
+    found = connection.execute("SELECT id, name, count, dead FROM vector_files ORDER BY id").fetchall()
+    if sum(rows - dead for _, _, rows, dead in found) != count:
         raise DamagedIndexError(f"the table `vector_files` does not have the files of {count} vectors")
-    return [MatrixFile(id_, f"{data}/{name}", (rows, width), *others) for id_, name, rows, *others in found]
+    return [MatrixFile(id_, f"{data}/{name}", (rows, width), dead) for id_, name, rows, dead in found]
 
 
 def remove_files(connection: sqlite3.Connection) -> None:
@@ -26,11 +24,10 @@ def remove_files(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM vectors")
 
 
-def describe_vectors(connection: sqlite3.Connection, width: int, provider: str, left_out: int) -> None:
-    """Write what all vectors have in common, and how many were left out."""
+def describe_vectors(connection: sqlite3.Connection, width: int, provider: str) -> None:
+    """Write what all vectors have in common."""
     write_meta(connection, "vectors_width", str(width))
     write_meta(connection, "vectors_provider", provider)
-    write_meta(connection, _LEFT_OUT, str(left_out))
     count_vectors(connection)
 
 
@@ -38,11 +35,6 @@ def count_vectors(connection: sqlite3.Connection) -> None:
     """Write how many vectors all files have."""
     [count] = connection.execute("SELECT COALESCE(SUM(count - dead), 0) FROM vector_files").fetchone()
     write_meta(connection, "vectors_count", str(count))
-
-
-def has_all_vectors(connection: sqlite3.Connection) -> bool:
-    """Whether no vectors were left out when the first file was written, because another provider had made them."""
-    return read_meta(connection, _LEFT_OUT) == "0"
 
 
 def remove_file(connection: sqlite3.Connection, file: MatrixFile) -> None:

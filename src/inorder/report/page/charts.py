@@ -1,9 +1,9 @@
 """The charts of a run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from inorder.report.model import DurationStats, HeatMap, RunReport, WorkerTimeline
+from inorder.report.model import DurationStats, HeatMap, RunReport, TimeSpan, WorkerTimeline
 
 from .plot import SvgPlot
 from .text import format_axis_time, format_bytes, format_count, format_ms, format_plural
@@ -28,8 +28,9 @@ SPAN_NAMES = {
 def draw_fronts(run: RunReport) -> str:
     """Computed and committed seqs over time, with the gap between them, windows, pressure and marks."""
     series = run.series
-    committed = _with_origin(series.at_ms, series.committed, run)
-    computed = _with_origin(series.at_ms, series.computed, run)
+    start = run.parts[0].resumed_at or 0
+    committed = _make_points(series.at_ms, series.committed, start)
+    computed = _make_points(series.at_ms, series.computed, start)
     most = max([run.counts.total or 0, *series.computed, *series.committed, 1])
     plot = SvgPlot(run.active_ms, most * 1.12, 250)
     for number, window in enumerate(run.windows):
@@ -37,9 +38,7 @@ def draw_fronts(run: RunReport) -> str:
         end = window.end if window.end > window.start else most
         title = f"window {window.id}: seq {window.start:,} to {end - 1:,}"
         plot.add_box((window.opened_ms, end_ms), (window.start, end), f"window-{number % 2}", title)
-    for span in run.spans:
-        title = f"{SPAN_NAMES[span.kind]} for {format_ms(span.to_ms - span.from_ms)}: {span.reason}"
-        plot.add_band(span.from_ms, span.to_ms, f"span-{span.kind}", title)
+    _add_spans(plot, run.spans)
     plot.add_area(computed, committed, "gap")
     plot.add_line(computed, "computed")
     plot.add_line(committed, "committed")
@@ -75,7 +74,7 @@ def draw_lag(run: RunReport) -> str:
     series = run.series
     lag = [ahead - done for ahead, done in zip(series.computed, series.committed, strict=True)]
     plot = SvgPlot(run.active_ms, max([*lag, 1]) * 1.1, 120)
-    points = _step(series.at_ms, lag)
+    points = _make_points(series.at_ms, lag)
     plot.add_area(points, [(x, 0.0) for x, _ in points], "lag-area")
     plot.add_line(points, "lag")
     label = f"Commit lag of {run.stage} over time: at most {format_plural(max([*lag, 0]), 'item')}."
@@ -89,11 +88,8 @@ def draw_buffered(run: RunReport) -> str:
     hard, soft = run.buffered_bytes_max, run.buffered_bytes_soft
     shows_limits = hard is not None and most * 20 > hard
     plot = SvgPlot(run.active_ms, (hard if shows_limits and hard else most) * 1.15, 120)
-    for span in run.spans:
-        if span.kind != "stalled":
-            title = f"{SPAN_NAMES[span.kind]} for {format_ms(span.to_ms - span.from_ms)}: {span.reason}"
-            plot.add_band(span.from_ms, span.to_ms, f"span-{span.kind}", title)
-    points = _step(run.series.at_ms, values)
+    _add_spans(plot, (span for span in run.spans if span.kind != "stalled"))
+    points = _make_points(run.series.at_ms, values)
     plot.add_area(points, [(x, 0.0) for x, _ in points], "buffered-area")
     plot.add_line(points, "buffered")
     if shows_limits and hard and soft:
@@ -164,13 +160,13 @@ def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str, height: in
     return plot.render("bars", label, time=False)
 
 
-def _with_origin(times: Sequence[int], values: Sequence[int], run: RunReport) -> list[tuple[float, float]]:
-    """Points that begin with the run, at the seq at which it was resumed."""
-    start = run.parts[0].resumed_at or 0
+def _make_points(times: Sequence[int], values: Sequence[int], start: int = 0) -> list[tuple[float, float]]:
+    """Points that begin with the run, at this value."""
     points = [(float(x), float(y)) for x, y in zip(times, values, strict=True)]
     return [(0.0, float(start)), *points] if points and points[0][0] > 0 else points
 
 
-def _step(times: Sequence[int], values: Sequence[int]) -> list[tuple[float, float]]:
-    points = [(float(x), float(y)) for x, y in zip(times, values, strict=True)]
-    return [(0.0, 0.0), *points] if points and points[0][0] > 0 else points
+def _add_spans(plot: SvgPlot, spans: Iterable[TimeSpan]) -> None:
+    for span in spans:
+        title = f"{SPAN_NAMES[span.kind]} for {format_ms(span.to_ms - span.from_ms)}: {span.reason}"
+        plot.add_band(span.from_ms, span.to_ms, f"span-{span.kind}", title)

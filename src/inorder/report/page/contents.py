@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from inorder.report.model import DatasetReport, StageContents
+from inorder.report.model import DatasetReport, LibraryContents, StageContents
+from inorder.report.verdict import format_time
 
 from .charts import draw_bars
 from .tables import make_table
@@ -10,8 +11,9 @@ from .text import escape_text, format_bytes, format_count, format_plural
 
 
 def make_contents(dataset: DatasetReport) -> str:
-    """What the stages have made, its size on disk, and its growth over runs."""
-    stages = "".join(_make_stage(stage) for stage in dataset.stages)
+    """What the pipeline and the stages have made, its size on disk, and its growth over runs."""
+    stages = "" if dataset.library is None else _make_library(dataset.library)
+    stages += "".join(_make_stage(stage) for stage in dataset.stages)
     rows = [[escape_text(usage.name), format_count(usage.files), format_bytes(usage.bytes)] for usage in dataset.disk]
     heads = [("Part of DATA", "wide"), ("Files", "number"), ("Size", "number")]
     disk = make_table(f"On disk: {format_bytes(dataset.bytes_total)}", heads, rows)
@@ -19,6 +21,37 @@ def make_contents(dataset: DatasetReport) -> str:
         f'<section id="dataset" aria-label="Dataset"><h2>Dataset</h2><div class="columns">{stages}'
         f'<div class="card">{disk}</div></div></section>'
     )
+
+
+def _make_library(library: LibraryContents) -> str:
+    published = format_time(library.published_ms) if library.published_ms else "never"
+    facts = [f"<p>{escape_text(library.line)}</p>"]
+    facts += [
+        f"<p><strong>{escape_text(subject)}</strong>: {escape_text('; '.join(lines))}</p>"
+        for subject, lines in library.lines.items()
+    ]
+    facts.append(f'<p class="note">generation {library.generation}, published {published}</p>')
+    history = ""
+    if library.runs > 1:
+        rows = [
+            [
+                format_time(point.began_ms),
+                f"<code>{escape_text(point.run_id[:8])}</code>",
+                *map(format_count, (point.counts.new, point.counts.changed, point.counts.removed)),
+                format_count(point.counts.failed),
+            ]
+            for point in reversed(library.history)
+        ]
+        heads = [("Run", ""), ("Id", ""), ("New", "number"), ("Changed", "number"), ("Removed", "number")]
+        history = make_table("Runs, the latest first", [*heads, ("Failed", "number")], rows, library.runs)
+    cards = f'<div class="card"><h3>Files</h3>{"".join(facts)}{history}</div>'
+    for step in library.steps:
+        failed = f", {format_count(step.failed)} failed" if step.failed else ""
+        cards += (
+            f'<div class="card"><h3>{escape_text(step.step)}</h3><p class="note">'
+            f"{format_plural(step.done, 'file')}{failed}</p>{_make_values(step.contents)}</div>"
+        )
+    return cards
 
 
 def _make_stage(stage: StageContents) -> str:
@@ -40,14 +73,11 @@ def _make_stage(stage: StageContents) -> str:
         drawn = draw_bars(bars, f"Items of {stage.stage} after each run.", "items", 60)
         history = f"<figure><figcaption>Items after each run</figcaption>{drawn}</figure>"
         history += make_table("Runs, the latest first", heads, rows, stage.runs)
-    return (
-        f'<div class="card"><h3>{escape_text(stage.stage)}</h3><p class="note">{items}</p>'
-        f"{_make_values(stage.contents)}{history}</div>"
-    )
+    return f'<div class="card"><h3>{escape_text(stage.stage)}</h3><p class="note">{items}</p>{history}</div>'
 
 
 def _make_values(contents: dict[str, Any]) -> str:
-    """The totals of a built-in stage."""
+    """The totals of a step."""
     cells, below = [], ""
     for name, value in contents.items():
         title = name.replace("_", " ")

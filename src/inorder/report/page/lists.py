@@ -8,13 +8,36 @@ from .tables import make_table
 from .text import escape_text, format_count, format_ms, format_plural, isolate
 
 
+def make_files(run: RunReport) -> str:
+    """What a run of the pipeline did: why files are not read, and the time of each step."""
+    files = run.files
+    if files is None:
+        return ""
+    reasons = "".join(f"<li>{isolate(line)}</li>" for line in files.not_read)
+    not_read = f"<h4>Not read</h4><ul>{reasons}</ul>" if reasons else ""
+    rows = [
+        [
+            escape_text(step.step),
+            format_count(step.files),
+            format_count(step.failed),
+            format_ms(step.duration_s * 1000),
+            format_ms(step.duration_s * 1000 / max(1, step.files + step.failed)),
+        ]
+        for step in files.steps
+    ]
+    heads = [("Step", ""), ("Files", "number"), ("Failed", "number"), ("Time", "number"), ("Per file", "number")]
+    steps = make_table("Time of each step, in all workers", heads, rows, is_paged=False) if rows else ""
+    return f'<div class="card"><h3>Files</h3><p>{escape_text(files.line)}</p>{not_read}{steps}</div>'
+
+
 def make_slowest(run: RunReport) -> str:
-    """The items that took longest."""
+    """The items that took longest; of a run of the pipeline, the steps of files that did."""
     if not run.slowest:
         return ""
     rows = [
         [
             isolate(item.item_id),
+            *([escape_text(item.step)] if run.is_pass else []),
             format_ms(item.duration_s * 1000),
             escape_text(item.status),
             format_count(item.attempts),
@@ -23,10 +46,10 @@ def make_slowest(run: RunReport) -> str:
         ]
         for item in run.slowest
     ]
-    heads = [("Item", "name"), ("Time", "number"), ("Status", "")]
-    heads += [("Attempts", "number"), ("Worker", "number"), ("Seq", "number")]
-    processed = run.counts.succeeded + run.counts.failed
-    return make_table("Slowest items", heads, rows, processed)
+    heads = [("File", "name"), ("Step", "")] if run.is_pass else [("Item", "name")]
+    heads += [("Time", "number"), ("Status", ""), ("Attempts", "number"), ("Worker", "number"), ("Seq", "number")]
+    processed = None if run.is_pass else run.counts.succeeded + run.counts.failed
+    return make_table("Slowest steps of files" if run.is_pass else "Slowest items", heads, rows, processed)
 
 
 def make_groups(run: RunReport) -> str:
@@ -67,17 +90,20 @@ def make_failures(run: RunReport, data: str) -> str:
         rows.append(
             [
                 isolate(item.item_id),
+                *([escape_text(item.step)] if run.is_pass else []),
                 escape_text(item.category),
                 f"{isolate(item.message)}{trace}",
                 format_count(item.attempts),
             ]
         )
-    heads = [("Item", "name"), ("Category", ""), ("Error", "wide"), ("Attempts", "number")]
-    retry = escape_text(f"inorder retry --stage {run.stage} --data {shlex.quote(data)}")
+    heads = [("File", "name"), ("Step", "")] if run.is_pass else [("Item", "name")]
+    heads += [("Category", ""), ("Error", "wide"), ("Attempts", "number")]
+    stage = "" if run.is_pass else f" --stage {run.stage}"
+    retry = escape_text(f"inorder retry{stage} --data {shlex.quote(data)}")
     command = f'<div class="command"><code>{retry}</code><button type="button" class="copy" hidden>Copy</button></div>'
     return (
         f'<div class="card"><h3>Failures</h3><ul class="categories">{categories}</ul>'
-        f"{make_table('Failed items', heads, rows, failures.total)}{command}</div>"
+        f"{make_table('Failed in this run', heads, rows, failures.total)}{command}</div>"
     )
 
 
@@ -89,7 +115,8 @@ def make_tallies(run: RunReport) -> str:
     notes = f"<h4>Warnings of the run</h4><ul>{notes}</ul>" if notes else ""
     if not skips and not warnings and not notes:
         return ""
-    return f'<div class="card"><h3>Skipped and warned</h3>{notes}{warnings}{skips}</div>'
+    title = "Skipped and warned" if skips else "Warnings"
+    return f'<div class="card"><h3>{title}</h3>{notes}{warnings}{skips}</div>'
 
 
 def _make_tally_table(caption: str, head: str, tallies: Tallies) -> str:

@@ -1,6 +1,6 @@
 """The sections of a page."""
 
-from inorder.report.model import PipelineReport, RunReport
+from inorder.report.model import FileReport, PipelineReport, RunReport
 from inorder.report.verdict import format_duration, format_time
 
 from .charts import (
@@ -15,7 +15,7 @@ from .charts import (
     draw_workers,
 )
 from .contents import make_contents
-from .lists import make_changes, make_failures, make_groups, make_slowest, make_tallies
+from .lists import make_changes, make_failures, make_files, make_groups, make_slowest, make_tallies
 from .tables import describe_cut, make_table
 from .text import (
     escape_text,
@@ -67,7 +67,8 @@ def make_navigation(report: PipelineReport) -> str:
 
 
 def make_overview(report: PipelineReport) -> str:
-    """The whole pipeline: one row per run."""
+    """All runs: one row for each."""
+    has_stages = any(not run.is_pass for run in report.runs)
     rows = []
     for run in report.runs:
         counts = run.counts
@@ -77,24 +78,26 @@ def make_overview(report: PipelineReport) -> str:
                 make_state(run.state),
                 _make_progress(run),
                 format_count(counts.succeeded),
-                format_count(counts.skipped),
+                *(["" if run.is_pass else format_count(counts.skipped)] if has_stages else []),
                 f'<span class="{"bad" if counts.failed else ""}">{format_count(counts.failed)}</span>',
                 "?" if counts.total is None else format_count(counts.total),
                 format_rate(run.items_per_s),
                 format_duration(run.active_ms),
             ]
         )
-    heads = [("Stage", ""), ("State", ""), ("Progress", "wide"), ("Done", "number"), ("Skipped", "number")]
-    heads += [("Failed", "number"), ("Items", "number"), ("Items/s", "number"), ("Time", "number")]
+    noun = "Items" if has_stages else "Files to do"
+    heads = [("Run", ""), ("State", ""), ("Progress", "wide"), ("Done", "number")]
+    heads += [("Skipped", "number")] if has_stages else []
+    heads += [("Failed", "number"), (noun, "number"), ("Per second", "number"), ("Time", "number")]
     strips = ""
     if len(report.runs) > 1 and report.comparison is None:
         drawn = "".join(
             f'<div class="worker"><span>{escape_text(name)}</span>{strip}</div>'
             for name, strip in draw_stages(report.runs)
         )
-        strips = f'<figure><figcaption>When each stage ran</figcaption><div class="workers">{drawn}</div></figure>'
-    table = make_table("Pipeline", heads, rows, is_paged=False)
-    return f'<section aria-label="Pipeline"><div class="card">{table}{strips}</div></section>'
+        strips = f'<figure><figcaption>When each ran</figcaption><div class="workers">{drawn}</div></figure>'
+    table = make_table("Runs", heads, rows, is_paged=False)
+    return f'<section aria-label="Runs"><div class="card">{table}{strips}</div></section>'
 
 
 def _make_progress(run: RunReport) -> str:
@@ -106,7 +109,8 @@ def _make_progress(run: RunReport) -> str:
         width = 100 * count / total
         parts.append(f'<rect class="{css}" x="{place:.2f}%" width="{width:.2f}%" height="10"/>')
         place += width
-    label = f"{counts.succeeded} done, {counts.skipped} skipped, {counts.failed} failed of {total}"
+    skipped = "" if run.is_pass else f"{counts.skipped} skipped, "
+    label = f"{counts.succeeded} done, {skipped}{counts.failed} failed of {total}"
     return f'<svg class="progress" role="img" aria-label="{label}" width="100%" height="10">{"".join(parts)}</svg>'
 
 
@@ -120,23 +124,17 @@ def make_run(run: RunReport, data: str) -> str:
         f'<section class="run" id="run-{run.run_id}" aria-label="{escape_text(run.stage)}, run {run.run_id}">'
         f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>"
         f'<p class="facts">{escape_text(f"{run.stage} {run.state_text}")} · {" · ".join(map(escape_text, facts))}</p>'
-        f"{command}{_make_tiles(run)}{_make_activity(run)}{_make_compute(run)}{_make_workers(run)}"
-        f"{make_failures(run, data)}{make_tallies(run)}{make_changes(run)}</section>"
+        f"{command}{_make_tiles(run)}{make_files(run)}{_make_activity(run)}{make_failures(run, data)}"
+        f"{make_tallies(run)}{make_changes(run)}{_make_compute(run)}{_make_workers(run)}</section>"
     )
 
 
 def _make_tiles(run: RunReport) -> str:
     counts, events = run.counts, run.events
     utilisation = run.worker_timeline.utilisation_percent
-    tiles = [
-        ("Done", format_count(counts.succeeded), f"of {format_count(counts.total or counts.done)}"),
-        ("Skipped", format_count(counts.skipped), "had nothing to do"),
-        ("Failed", format_count(counts.failed), _describe_categories(run)),
-        (
-            "Rate",
-            f"{format_rate(run.items_per_s)} /s",
-            f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else "items",
-        ),
+    tiles = _list_file_tiles(run.files) if run.files is not None else _list_item_tiles(run)
+    tiles += [
+        ("Rate", f"{format_rate(run.items_per_s)} /s", _describe_input(run)),
         ("Time", format_duration(run.active_ms), _describe_eta(run)),
         ("Retries", format_count(events.retries), f"{format_plural(events.lost_workers, 'worker')} lost"),
     ]
@@ -151,13 +149,36 @@ def _make_tiles(run: RunReport) -> str:
     return f'<dl class="tiles">{cells}</dl>'
 
 
+def _list_file_tiles(files: FileReport) -> list[tuple[str, str, str]]:
+    """The counts of a run of the pipeline, in its words. Every file is in one of them."""
+    counts = files.counts
+    shown = (
+        ("New", counts.new),
+        ("Changed", counts.changed),
+        ("Unchanged", counts.unchanged),
+        ("Copies", counts.copies),
+        ("Failed", counts.failed),
+        ("Not read", counts.not_read),
+    )
+    tiles = [("Files", format_count(files.files), f"{format_count(counts.removed)} removed")]
+    return tiles + [(name, format_count(count), "files") for name, count in shown if count]
+
+
+def _list_item_tiles(run: RunReport) -> list[tuple[str, str, str]]:
+    counts = run.counts
+    tiles = [("Done", format_count(counts.succeeded), f"of {format_count(counts.total or counts.done)}")]
+    if not run.is_pass:
+        tiles.append(("Skipped", format_count(counts.skipped), "had nothing to do"))
+    return [*tiles, ("Failed", format_count(counts.failed), _describe_categories(run))]
+
+
 def _describe_categories(run: RunReport) -> str:
     names = [tally.text for tally in run.failures.categories]
     return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}" if names else "none"
 
 
 def _describe_input(run: RunReport) -> str:
-    return f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else "items"
+    return f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else "files" if run.is_pass else "items"
 
 
 def _describe_eta(run: RunReport) -> str:

@@ -12,7 +12,6 @@ from inorder.index.rows import CODE
 from inorder.index.search import use_index
 from inorder.index.symbols import CodeLocation, call_graph, list_symbols
 from inorder.library.opening import find_index
-from inorder.runtime.identity import hash_strings
 from inorder.serve.catalog import Catalog
 from inorder.serve.isolated import ResultCache, run_isolated
 from inorder.serve.options import TEXT_BYTES_MAX
@@ -112,14 +111,13 @@ def answer_graph(catalog: Catalog, params: GraphParams) -> GraphView:
 def _read_text(data: str, item_id: str, indexed_sha256: str) -> tuple[str, str]:
     """The text of a file, and what the reader should know of it."""
     try:
-        content = read_source(data, CODE, item_id, TEXT_BYTES_MAX).content
+        content = read_source(data, CODE, item_id, TEXT_BYTES_MAX)
     except RequestError as error:
         with use_index(find_index(data)) as index:
             found = read_file_text(index.connection, item_id)
         return found.text, f"{error}; shown as it was indexed"
     decoded = decode(content)
-    digest = sha256(content).hexdigest()
-    is_changed = indexed_sha256 not in (digest, hash_strings(digest))  # an index has the hash of a list of inputs
+    is_changed = indexed_sha256 != sha256(content).hexdigest()
     note = "the file has changed since it was indexed; lines may have moved" if is_changed else ""
     return decoded.text.replace("\r\n", "\n").replace("\r", "\n"), note
 

@@ -9,19 +9,20 @@ import msgspec
 from inorder.dataset.document import DatasetDocument
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError
-from inorder.library.opening import has_library
 from inorder.library.reader import LibraryReader
+from inorder.library.rows import DENSE
 from inorder.library.states import list_documents, read_states
+from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
 from inorder.serve.catalog import Catalog
 from inorder.serve.problems import NotFound
-from inorder.serve.statuses import ListedItem, open_table
 
 from .endpoint import DataParams, ItemParams
 
 _BLOCKS_MAX = 400
 _TEXT_MAX = 20_000
 _NOTE_MAX = 300
-_STAGES = (("doctags", "{}"), ("chunk", "{}"), ("embed", "dense/{}"), ("index", "{}"))
+_ALWAYS = (DOCTAGS, CHUNK, INDEX, DENSE)
+"""Steps that are shown even if they have not reached a document."""
 _KINDS = {
     "title": "title",
     "section_header": "heading",
@@ -46,8 +47,18 @@ class ListParams(DataParams, frozen=True, kw_only=True):
 
     after: Annotated[str, msgspec.Meta(max_length=4096, description="The last id of the page before.")] = ""
     k: Annotated[int, msgspec.Meta(ge=1, le=500, description="Number of documents.")] = 100
-    status: Literal["", "success", "failure", "skip"] = ""
+    status: Literal["", "read", "failed", "not read", "copy"] = ""
     text: Annotated[str, msgspec.Meta(max_length=500, description="A part of the id.")] = ""
+
+
+class ListedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is no source code, and what became of it."""
+
+    id: str
+    status: str
+    """`read`, `failed`, `not read` or `copy`."""
+    note: str
+    """The error, why it is not read, or which file it is a copy of."""
 
 
 class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,15 +70,10 @@ class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_documents(catalog: Catalog, params: ListParams) -> DocumentList:
-    """List documents, with those that failed or were skipped."""
-    data = catalog.get(params.data).path
-    if has_library(data):
-        with closing(LibraryReader(data)) as library:
-            listed, total = list_documents(library, params.after, params.k, params.status, params.text)
-        found = [ListedItem(id=each.item_id, status=each.status, note=each.note[:_NOTE_MAX]) for each in listed]
-    else:
-        table = open_table(data, "doctags")
-        found, total = table.list_items(params.after, params.k, params.status, params.text)
+    """List the files that are no source code, with those that are failed, not read, or copies."""
+    with closing(LibraryReader(catalog.get(params.data).path)) as library:
+        listed, total = list_documents(library, params.after, params.k, params.status, params.text)
+    found = [ListedItem(id=each.item_id, status=each.status, note=each.note[:_NOTE_MAX]) for each in listed]
     return DocumentList(total=total, documents=found)
 
 
@@ -120,11 +126,11 @@ class ChunkView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What one stage has made of the document."""
+    """What one step has made of the document."""
 
     stage: str
     status: str
-    """`success`, `skip`, `failure`, or `none`: it has not reached the document."""
+    """`success`, `failure`, `not read`, `copy`, or `none`: it has not reached the document."""
     duration_s: float = 0.0
     attempts: int = 0
     note: str = ""
@@ -137,21 +143,21 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    mimetype: str
-    pages: int
-    page: int
-    page_width: float
-    page_height: float
-    offset: int
-    blocks: list[BlockView]
-    blocks_total: int
-    chunks: list[ChunkView]
-    chunks_total: int
     steps: list[StageStep]
+    mimetype: str = ""
+    pages: int = 0
+    page: int = 0
+    page_width: float = 0.0
+    page_height: float = 0.0
+    offset: int = 0
+    blocks: list[BlockView] = []
+    blocks_total: int = 0
+    chunks: list[ChunkView] = []
+    chunks_total: int = 0
 
 
 def answer_document(catalog: Catalog, params: DocumentParams) -> DocumentView:
-    """One document. A document that could not be read has only its way through the stages."""
+    """One document. A document that could not be read has only its way through the steps."""
     data = catalog.get(params.data)
     steps = list(_list_steps(data.path, params.id))
     try:
@@ -159,25 +165,8 @@ def answer_document(catalog: Catalog, params: DocumentParams) -> DocumentView:
     except OperatorError:
         if all(step.status == "none" for step in steps):
             raise NotFound(f"no document {params.id!r} in this DATA") from None
-        return _make_view(params.id, steps)
+        return DocumentView(id=params.id, name=params.id.rpartition("/")[2], steps=steps)
     return _describe(document, steps, params)
-
-
-def _make_view(item_id: str, steps: list[StageStep], **fields: Any) -> DocumentView:
-    empty: dict[str, Any] = {
-        "name": item_id.rpartition("/")[2],
-        "mimetype": "",
-        "pages": 0,
-        "page": 0,
-        "page_width": 0.0,
-        "page_height": 0.0,
-        "offset": 0,
-        "blocks": [],
-        "blocks_total": 0,
-        "chunks": [],
-        "chunks_total": 0,
-    }
-    return DocumentView(id=item_id, steps=steps, **(empty | fields))
 
 
 def _describe(document: DatasetDocument, steps: list[StageStep], params: DocumentParams) -> DocumentView:
@@ -199,10 +188,10 @@ def _describe(document: DatasetDocument, steps: list[StageStep], params: Documen
         blocks = found[offset : offset + _BLOCKS_MAX]
     shown = {number for block in blocks for number in block.chunks}
     size = sizes.get(page, {"width": 0.0, "height": 0.0})
-    return _make_view(
-        document.doc_id,
-        steps,
+    return DocumentView(
+        id=document.doc_id,
         name=document.name,
+        steps=steps,
         mimetype=document.mimetype,
         pages=len(sizes),
         page=page if sizes else 0,
@@ -292,57 +281,30 @@ def _list_cells(grid: Any) -> Iterator[CellView]:
         )
 
 
-_COMMON = {
-    *("stage", "doc_id", "status", "duration_s", "input_path", "output_paths", "schema_version", "seq", "attempts"),
-    *("cfg_hash", "input_sha256", "reason", "error", "traceback", "warnings"),
-}
-"""Fields that the rows of every stage have."""
-
-
 def _list_steps(data: str, item_id: str) -> Iterator[StageStep]:
-    return _list_library_steps(data, item_id) if has_library(data) else _list_stages(data, item_id)
-
-
-def _list_library_steps(data: str, item_id: str) -> Iterator[StageStep]:
     """The steps of the pipeline. Why a file is not read is said of the first one."""
     with closing(LibraryReader(data)) as library:
         states = {each.step: each for each in read_states(library, item_id)}
         file = library.get_file(item_id)
-    reason = "" if file is None else file.reason or (f"the same content as {file.copy_of}" if file.copy_of else "")
-    for stage, pattern in _STAGES:
-        family = pattern.partition("/")[0] if "/" in pattern else ""
-        name = f"{stage} ({family})" if family else stage
-        found = states.get(f"{stage}:{family}" if family else stage)
-        if found is None:
-            is_skipped = stage == _STAGES[0][0] and bool(reason)
-            status = "skip" if is_skipped else "none"
-            yield StageStep(stage=name, status=status, note=reason if is_skipped else "")
-            continue
-        yield StageStep(
-            stage=name,
-            status="failure" if found.message else "success",
-            duration_s=round(found.duration_ms / 1000, 6),
-            attempts=found.attempts,
-            note=found.message,
-            facts={key: each for key, each in found.extras.items() if isinstance(each, str | int | float) and each},
-        )
-
-
-def _list_stages(data: str, item_id: str) -> Iterator[StageStep]:
-    for stage, pattern in _STAGES:
-        name = f"{stage} ({pattern.partition('/')[0]})" if "/" in pattern else stage
-        found = open_table(data, stage).find(pattern.format(item_id))
-        if found is None:
-            yield StageStep(stage=name, status="none")
-            continue
-        row, raw = found
-        facts = {key: value for key, value in msgspec.json.decode(raw).items() if key not in _COMMON and value}
-        yield StageStep(
-            stage=name,
-            status="success" if row.is_satisfied else row.status,
-            duration_s=row.duration_s,
-            attempts=row.attempts,
-            note=row.error.message if row.error is not None else row.reason,
-            warnings=row.warnings,
-            facts={key: value for key, value in facts.items() if isinstance(value, str | int | float)},
-        )
+    for step in (step for step in STEPS if step in states or step in _ALWAYS):
+        name, _, family = step.partition(":")
+        title = f"{name} ({family})" if family else name
+        found = states.get(step)
+        if found is not None:
+            facts = {key: each for key, each in found.extras.items() if isinstance(each, str | int | float) and each}
+            if step == INDEX and file is not None:
+                facts["kind"] = file.kind.partition(":")[0]
+            yield StageStep(
+                stage=title,
+                status="failure" if found.message else "success",
+                duration_s=round(found.duration_ms / 1000, 6),
+                attempts=found.attempts,
+                note=found.message,
+                warnings=found.warnings,
+                facts=facts,
+            )
+        elif step == DOCTAGS and file is not None and (file.reason or file.copy_of):
+            status, note = ("not read", file.reason) if file.reason else ("copy", f"the same content as {file.copy_of}")
+            yield StageStep(stage=title, status=status, note=note)
+        else:
+            yield StageStep(stage=title, status="none")

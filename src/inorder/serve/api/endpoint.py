@@ -40,7 +40,7 @@ class ItemParams(DataParams, frozen=True, kw_only=True):
     id: ItemId
 
 
-class Endpoint(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
+class Endpoint(msgspec.Struct, Generic[P], frozen=True):
     """An endpoint and what it is documented with."""
 
     path: str

@@ -49,7 +49,7 @@ def answer_page(catalog: Catalog, params: PageParams) -> Response:
     """Draw a page of a PDF."""
     data = catalog.get(params.data)
     _require_document(catalog, params)
-    content = read_source(data.path, DOCUMENT, params.id, FILE_BYTES_MAX).content
+    content = read_source(data.path, DOCUMENT, params.id, FILE_BYTES_MAX)
     key = sha256(content).digest(), params.page
     image = _results.get(key, lambda: run_isolated("page", str(params.page), content))
     return Response(image, headers={"content-type": "image/png", "cache-control": "private, max-age=300"})
@@ -58,14 +58,14 @@ def answer_page(catalog: Catalog, params: PageParams) -> Response:
 def answer_original(catalog: Catalog, params: ItemParams) -> OriginalText:
     """The source file as text, and as sanitised HTML if it is HTML or Markdown."""
     mimetype, input_sha256 = _require_document(catalog, params)
-    content, found_sha256 = read_source(catalog.get(params.data).path, DOCUMENT, params.id, TEXT_BYTES_MAX)
+    content = read_source(catalog.get(params.data).path, DOCUMENT, params.id, TEXT_BYTES_MAX)
     try:
         decoded = decode(content)
     except ReadError as error:
         raise RequestError(f"{params.id} is not a text: {error}") from error
     render = _RENDERED.get(mimetype)
     html = render(decoded.text) if render is not None and len(content) <= _MARKUP_BYTES_MAX else ""
-    is_changed = bool(input_sha256) and found_sha256 != input_sha256
+    is_changed = bool(input_sha256) and sha256(content).hexdigest() != input_sha256
     notes = ["the file has changed since it was read"] if is_changed else []
     notes += [decoded.warning] if decoded.warning else []
     return OriginalText(id=params.id, mimetype=mimetype, text=decoded.text, html=html, note="; ".join(notes))
@@ -79,7 +79,7 @@ def answer_download(catalog: Catalog, params: ItemParams) -> Response:
     except NotFound:
         require_code(catalog, params)
         kind = CODE
-    content = read_source(catalog.get(params.data).path, kind, params.id, FILE_BYTES_MAX).content
+    content = read_source(catalog.get(params.data).path, kind, params.id, FILE_BYTES_MAX)
     name = quote(params.id.rpartition("/")[2], safe="")
     headers = {
         "content-type": "application/octet-stream",

@@ -11,12 +11,13 @@ from starlette.responses import Response, StreamingResponse
 
 from inorder.report.build import build_report
 from inorder.report.model import PipelineReport
-from inorder.report.runs import list_runs, list_stages, list_telemetry
+from inorder.report.runs import list_runs, list_stages
 from inorder.serve.catalog import Catalog
 from inorder.serve.live import LiveFeed, make_live_report
 from inorder.serve.options import STREAMS_MAX
 from inorder.serve.problems import RequestError, TooBusy
 from inorder.serve.request_metrics import RequestMetrics
+from inorder.stage.monitor.latest import list_telemetry
 
 from .endpoint import DataParams, make_error, read_params
 
@@ -69,7 +70,7 @@ def answer_report(catalog: Catalog, params: ReportParams) -> PipelineReport:
 def answer_runs(catalog: Catalog, params: DataParams) -> RunList:
     """List the runs."""
     data = catalog.get(params.data).path
-    files = list_telemetry(data)
+    files = list_telemetry(f"{data}/telemetry")
     found = [run for stage in list_stages(data) for run in list_runs(data, stage, files)]
     found.sort(key=lambda run: run.started_ms, reverse=True)
     listed = [

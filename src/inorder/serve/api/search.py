@@ -121,30 +121,19 @@ def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit) -> SearchHit:
     lines = answer.make_snippet(hit)
     is_code = hit.file_kind == "code"
     line = next((line.number for line in lines if line.is_best), hit.start) if is_code else 0
-    return SearchHit(
-        rank=rank,
-        score=round(hit.score, 6),
-        found_by=_name_lists(hit.ranks),
-        ranks=hit.ranks,
-        shares={name: round(share, 6) for name, share in hit.shares.items()},
-        reasons=hit.reasons,
-        id=hit.item_id,
-        path=hit.path,
-        location=hit.locate(line or None),
-        only=hit.file_kind,
-        language=hit.language,
-        kind=hit.kind,
-        name=hit.name,
-        context=hit.context,
-        start=hit.start,
-        end=hit.end,
-        line=line,
-        number=hit.number,
-        pages=hit.pages,
-        chunk_id=hit.chunk_id,
-        copies=hit.copies,
-        snippet=[_cut_line(each) for each in lines],
-    )
+    same = {name: value for name, value in msgspec.structs.asdict(hit).items() if name in SearchHit.__struct_fields__}
+    described = {
+        "rank": rank,
+        "score": round(hit.score, 6),
+        "found_by": _name_lists(hit.ranks),
+        "shares": {name: round(share, 6) for name, share in hit.shares.items()},
+        "id": hit.item_id,
+        "location": hit.locate(line or None),
+        "only": hit.file_kind,
+        "line": line,
+        "snippet": [_cut_line(each) for each in lines],
+    }
+    return SearchHit(**(same | described))
 
 
 def _name_lists(ranks: dict[str, int]) -> Literal["words", "vectors", "both"]:

@@ -2,7 +2,7 @@
 import { fetchJson } from "/static/api.js";
 import { isTyping, link, make, number, plural, problem, say, setSanitised } from "/static/dom.js";
 
-const STATUS = { success: ["✓", "done"], failure: ["✕", "failed"], skip: ["–", "skipped"], none: ["○", "not reached"] };
+const STATUS = { success: ["✓", "done"], failure: ["✕", "failed"], "not read": ["–", "not read"], copy: ["=", "a copy"], none: ["○", "not reached"] };
 const KINDS = { title: "title", heading: "heading", paragraph: "paragraph", list: "list item", table: "table", code: "code", formula: "formula", picture: "picture", caption: "caption or note", furniture: "page header or footer" };
 const TINTS = 6;
 
@@ -54,7 +54,7 @@ class DocumentView {
   }
 
   makeSteps() {
-    return make("ol", { class: "steps", "aria-label": "Way through the stages" }, this.found.steps.map((step) => {
+    return make("ol", { class: "steps", "aria-label": "Way through the steps" }, this.found.steps.map((step) => {
       const [sign, word] = STATUS[step.status] ?? ["", step.status];
       const facts = Object.entries(step.facts).filter(([, value]) => typeof value !== "string").slice(0, 8)
         .map(([name, value]) => `${number(value)} ${(value === 1 ? name.replace(/s$/, "") : name).replaceAll("_", " ")}`).join(" · ");

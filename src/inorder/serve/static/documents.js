@@ -2,7 +2,7 @@
 import { fetchJson } from "/static/api.js";
 import { isTyping, link, make, number, plural, problem, say } from "/static/dom.js";
 
-const STATUS = { success: ["✓", "read"], failure: ["✕", "failed"], skip: ["–", "skipped"] };
+const STATUS = { read: ["✓", "read"], failed: ["✕", "failed"], "not read": ["–", "not read"], copy: ["=", "a copy"] };
 const DELAY_MS = 120;
 
 export async function show({ main, params, data, overview }) {
@@ -10,7 +10,7 @@ export async function show({ main, params, data, overview }) {
   const text = make("input", { type: "search", name: "text", placeholder: "Part of a path", "aria-label": "Part of a path", autocomplete: "off", spellcheck: "false" });
   text.value = params.get("text") ?? "";
   const status = make("select", { name: "status", "aria-label": "Status" },
-    [["", "all"], ["success", "read"], ["failure", "failed"], ["skip", "skipped"]].map(([value, label]) => make("option", { value, selected: value === (params.get("status") ?? "") }, label)));
+    [["", "all"], ["read", "read"], ["failed", "failed"], ["not read", "not read"], ["copy", "copies"]].map(([value, label]) => make("option", { value, selected: value === (params.get("status") ?? "") }, label)));
   const form = make("form", { class: "list-form", role: "search", action: "/documents" }, text, status);
   const summary = make("p", { class: "summary" });
   const list = make("ul", { class: "documents", "aria-label": "Documents" });

@@ -81,8 +81,8 @@ function showProgress(stages) {
   live.hidden = running.length === 0;
   live.replaceChildren(...running.map((stage) => make("div", { class: "strip" },
     make("span", { class: "dot", "aria-hidden": "true" }), make("strong", {}, stage.stage),
-    stage.total ? make("progress", { max: stage.total, value: stage.done, "aria-label": `${stage.stage}: items done` }) : null,
-    make("span", {}, stage.total ? `${number(stage.done)} of ${plural(stage.total, "item")}` : plural(stage.done, "item")),
+    stage.total ? make("progress", { max: stage.total, value: stage.done, "aria-label": `${stage.stage}: ${stage.unit}s done` }) : null,
+    make("span", {}, stage.total ? `${number(stage.done)} of ${plural(stage.total, stage.unit)}` : plural(stage.done, stage.unit)),
     make("span", {}, `${number(stage.items_per_s)} /s`),
     stage.eta_s !== null && make("span", {}, `${formatSeconds(stage.eta_s)} left`),
     stage.failed > 0 && make("span", {}, `${number(stage.failed)} failed`),

@@ -23,7 +23,7 @@ from inorder.runtime.result_log import DecodedResult, EncodedResult, ResultRecor
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.oracle import predict
-from inorder.sim.scenario import Fate, Faults, Scenario, SimItem
+from inorder.sim.scenario import Fate, Faults, Scenario, SimItem, hand_over_random
 from inorder.sim.world import predict_summary
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.outputs import SYNC_EACH_MAX, is_intact
@@ -90,7 +90,8 @@ def new_disk(*, syncs: bool = True) -> Disk:
 def draw_case(seed: int, fsync: FsyncPolicy | None = None) -> CrashCase:
     """Draw the case of a seed."""
     rng = Random(seed ^ 0xC4A54)
-    items = tuple(_draw_item(rng, number) for number in range(rng.randrange(5, 12)))
+    hand_over_rng = hand_over_random(seed)
+    items = tuple(_draw_item(rng, hand_over_rng, number) for number in range(rng.randrange(5, 12)))
     scenario = Scenario(
         seed=seed,
         items=items,
@@ -112,7 +113,7 @@ def draw_case(seed: int, fsync: FsyncPolicy | None = None) -> CrashCase:
     return CrashCase(scenario=scenario, journal=journal, sync_each_max=rng.choice((0, 2, SYNC_EACH_MAX)))
 
 
-def _draw_item(rng: Random, number: int) -> SimItem:
+def _draw_item(rng: Random, hand_over_rng: Random, number: int) -> SimItem:
     fate = rng.choices((Fate.OK, Fate.SKIP, Fate.FAIL, Fate.HOSTILE, Fate.HANG), (70, 12, 10, 4, 4))[0]
     return SimItem(
         item_id=f"item-{number}",
@@ -121,7 +122,7 @@ def _draw_item(rng: Random, number: int) -> SimItem:
         duration_ms=rng.choice((1, 3, 10, 25)),
         result_bytes=rng.choice((0, 5, 70, 200)),
         batch_key=rng.choice(("", "", "a", "b")),
-        hand_overs=rng.choice((0, 0, 1, 2)),
+        hand_overs=hand_over_rng.choice((0, 0, 1, 2)),
     )
 
 

@@ -148,11 +148,6 @@ class Disk:
             for node in nodes:
                 self._powered_tree.sync(node) if isinstance(node, Folder) else node.sync()
 
-    def free_bytes(self, path: str) -> int:
-        """Return the free bytes on the disk."""
-        self._powered_tree.find(path)
-        return self._free_bytes()
-
     # ---- Simulation
 
     @property
@@ -211,6 +206,11 @@ class Disk:
             if count > limit:
                 break
         return count
+
+    def free_bytes(self, path: str) -> int:
+        """Return the free bytes on the disk."""
+        self._powered_tree.find(path)
+        return self._free_bytes()
 
     def kill(self) -> None:
         """Simulate the death of the process: everything written stays, and all open files are closed."""

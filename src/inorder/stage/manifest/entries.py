@@ -19,7 +19,7 @@ _HAS_RESULT = (int(State.TERMINAL_SUCCESS), int(State.TERMINAL_SKIP))
 
 def describe_entry(data: str, plan: StagePlan, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
     """Turn an envelope into an entry. If the plan retires items, a failed one loses the outputs of earlier runs in
-    `data`; a store removes its rows itself."""
+    `data`."""
     payload: Any = None
     if envelope.outcome in _HAS_RESULT:
         payload = envelope.payload
@@ -35,8 +35,6 @@ def describe_entry(data: str, plan: StagePlan, envelope: Envelope, task: StageTa
         exec_ms=envelope.exec_ms,
         began_ms=envelope.began_ms,
     )
-    if plan.is_stored:
-        return entry
     result = get_result(entry)
     if result is not None:
         outputs = [Output(*output) for output in result.outputs]

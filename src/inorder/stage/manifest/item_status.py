@@ -20,12 +20,12 @@ _BATCH = 5000
 _SCHEMA = """
 CREATE TABLE items (
     doc_id TEXT PRIMARY KEY, status TEXT, category TEXT, warnings INTEGER,
-    latest INTEGER, made INTEGER, fingerprinted INTEGER, satisfied INTEGER
+    latest INTEGER, made INTEGER, fingerprinted INTEGER
 ) WITHOUT ROWID
 """
 _UPSERT = """
-INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (doc_id) DO UPDATE SET
-    status = ?2, category = ?3, warnings = ?4, latest = ?5, satisfied = ?8,
+INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO UPDATE SET
+    status = ?2, category = ?3, warnings = ?4, latest = ?5,
     made = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN made ELSE ?6 END,
     fingerprinted = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN fingerprinted ELSE ?7 END
 """
@@ -40,12 +40,10 @@ class ItemStatus(NamedTuple):
     category: str
     """Error category of a failure."""
     latest: int
-    """Offset of the latest row in the manifest, or of the row of an earlier run that stands for it."""
+    """Offset of the latest row in the manifest."""
     made: int
     """Offset of the row that lists its outputs; -1: there is none."""
     is_fingerprinted: bool
-    is_satisfied: bool
-    """Whether the latest run found it up to date."""
 
 
 class ItemStatuses:
@@ -77,14 +75,16 @@ class ItemStatuses:
         if row.is_config:
             config = decode_config(line)
             self._is_fingerprinting = config is None or config.options.get("fingerprinting") is not False
+        elif not row.is_item:
+            return
         elif row.is_removed:
             self._flush()
             self._query("DELETE FROM items WHERE doc_id = ?", row.doc_id)
         elif row.status in STATUSES:
             status = "success" if row.is_satisfied else row.status
             category = row.error.category if row.error is not None else ""
-            made = line.source if status == "success" else -1
-            offsets = (line.source, made, self._is_fingerprinting, row.is_satisfied)
+            made = line.offset if status == "success" else -1
+            offsets = (line.offset, made, self._is_fingerprinting, row.is_satisfied)
             self._pending.append((row.doc_id, status, category, len(row.warnings), *offsets))
             if len(self._pending) >= _BATCH:
                 self._flush()
@@ -118,14 +118,18 @@ class ItemStatuses:
         """Failed items, in the order of their rows."""
         return self._select("WHERE status = 'failure' ORDER BY latest")
 
+    def list_all(self) -> Iterator[ItemStatus]:
+        """All items, in the order of their ids."""
+        return self._select("ORDER BY doc_id")
+
     def successes(self) -> Iterator[ItemStatus]:
         """Items with outputs, in the order of the rows that list them."""
         return self._select("WHERE status = 'success' ORDER BY made")
 
     def _select(self, condition: str, *values: object) -> Iterator[ItemStatus]:
-        query = f"SELECT doc_id, status, category, latest, made, fingerprinted, satisfied FROM items {condition}"
-        for doc_id, status, category, latest, made, fingerprinted, satisfied in self._query(query, *values):
-            yield ItemStatus(doc_id, status, category, latest, made, bool(fingerprinted), bool(satisfied))
+        query = f"SELECT doc_id, status, category, latest, made, fingerprinted FROM items {condition}"
+        for doc_id, status, category, latest, made, fingerprinted in self._query(query, *values):
+            yield ItemStatus(doc_id, status, category, latest, made, bool(fingerprinted))
 
     def _query(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         self._flush()

@@ -2,8 +2,7 @@
 
 A manifest is a sequence of runs. Each starts with its `__config__` row, followed by one row per item in the order of
 the plan. A run that was interrupted and resumed is one run. A last line without a newline is being written, or was torn
-off by a crash: it is not a row. The rows of earlier runs may be packed; offsets are those of the text of all rows. A
-line may stand for rows of earlier runs, see `repeated`; a reader gets these.
+off by a crash: it is not a row. The rows of earlier runs may be packed; offsets are those of the text of all rows.
 
 Only the fields that every stage has are decoded; fields that a stage adds are in the raw line.
 """
@@ -14,12 +13,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from inorder.errors import IntegrityError
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.freshness import REMOVED_FROM_PLAN, SATISFIED_REASONS
 
-from .repeated import decode_repeated, expand_rows, is_repeated
-from .rows import CONFIG_ID
+from .rows import CONFIG_ID, CORPUS_ID, COUNTS_ID
 
 _BLOCK_BYTES = 2**16
 _MARK = b'"doc_id":"%b"' % CONFIG_ID.encode()
@@ -60,6 +57,11 @@ class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.status == "config" and self.doc_id == CONFIG_ID
 
     @property
+    def is_item(self) -> bool:
+        """Whether this is the row of an item: neither the first nor the last row of a run."""
+        return not self.is_config and self.doc_id not in (COUNTS_ID, CORPUS_ID)
+
+    @property
     def is_satisfied(self) -> bool:
         """Whether the item was skipped because it was up to date."""
         return self.status == "skip" and self.reason in SATISFIED_REASONS
@@ -70,7 +72,7 @@ class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.status == "skip" and self.reason == REMOVED_FROM_PLAN
 
 
-class ConfigRow(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigRow(msgspec.Struct, frozen=True, kw_only=True, rename={"pass_": "pass"}):
     """The first row of a run."""
 
     stage: str
@@ -82,10 +84,12 @@ class ConfigRow(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     options: dict[str, Any] = {}
     origin: dict[str, Any] = {}
+    pass_: str = ""
+    """The pass of a run of the pipeline; empty: it is a run of a stage."""
 
 
 class ManifestLine(NamedTuple):
-    """One line of a manifest, or one of the rows that a line stands for."""
+    """One line of a manifest."""
 
     offset: int
     """Of the line."""
@@ -95,8 +99,6 @@ class ManifestLine(NamedTuple):
     """None: the line cannot be decoded."""
     end: int
     """The offset of the next line."""
-    source: int
-    """The offset at which the row is written."""
 
 
 _ROW = msgspec.json.Decoder(ManifestRow)
@@ -104,56 +106,20 @@ _CONFIG = msgspec.json.Decoder(ConfigRow)
 
 
 def read_lines(path: str, start: int = 0) -> Iterator[ManifestLine]:
-    """Yield every whole line from this offset on; none if the manifest does not exist. Lines that stand for rows of
-    earlier runs are replaced by these."""
+    """Yield every whole line from this offset on; none if the manifest does not exist."""
     try:
         file = open_lines(path)
     except FileNotFoundError:
         return
-    with file, _EarlierRows(path) as earlier:
+    with file:
         file.seek(start)
         offset = start
         for raw in file:
             if not raw.endswith(b"\n"):
                 return
             end = offset + len(raw)
-            if is_repeated(raw):
-                yield from earlier.read(offset, raw[:-1], end)
-            else:
-                yield ManifestLine(offset, raw[:-1], decode_row(raw), end, offset)
+            yield ManifestLine(offset, raw[:-1], decode_row(raw), end)
             offset = end
-
-
-class _EarlierRows:
-    """Reads the rows that lines of a manifest stand for. The file is opened with the first one."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file: BinaryIO | None = None
-
-    def __enter__(self) -> "_EarlierRows":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def read(self, offset: int, line: bytes, end: int) -> Iterator[ManifestLine]:
-        """Yield the rows; a line without a row if they cannot be read."""
-        found = decode_repeated(line)
-        try:
-            for source, raw in () if found is None else expand_rows(found, self._read_at):
-                yield ManifestLine(offset, raw, decode_row(raw), end, source)
-        except IntegrityError:
-            found = None
-        if found is None:
-            yield ManifestLine(offset, line, None, end, offset)
-
-    def _read_at(self, offset: int, size: int) -> bytes:
-        if self._file is None:
-            self._file = open_lines(self._path)
-        self._file.seek(offset)
-        return self._file.read(size)
 
 
 def read_rows(path: str, start: int = 0) -> Iterator[tuple[ManifestLine, ManifestRow]]:
@@ -189,7 +155,7 @@ def read_line(file: BinaryIO, offset: int) -> ManifestLine:
     """Read the line at an offset of an open manifest."""
     file.seek(offset)
     raw = file.readline()
-    return ManifestLine(offset, raw.rstrip(b"\n"), decode_row(raw), offset + len(raw), offset)
+    return ManifestLine(offset, raw.rstrip(b"\n"), decode_row(raw), offset + len(raw))
 
 
 def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
@@ -197,17 +163,16 @@ def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
     return next(find_runs(path), None)
 
 
-def find_runs(path: str, since: int = 0) -> Iterator[tuple[int, ConfigRow]]:
-    """Yield the offset and the `__config__` row of every run, the last run first; those from the offset `since` on,
-    which is the beginning of a row."""
-    for offset in _find_config_lines(path, since):
+def find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
+    """Yield the offset and the `__config__` row of every run, the last run first."""
+    for offset in _find_config_lines(path):
         line = read_line_at(path, offset)
         if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None:
             yield offset, config
 
 
-def _find_config_lines(path: str, since: int) -> Iterator[int]:
-    """Yield the offsets of lines from `since` on that may be `__config__` rows, the last one first."""
+def _find_config_lines(path: str) -> Iterator[int]:
+    """Yield the offsets of lines that may be `__config__` rows, the last one first."""
     try:
         file = open_lines(path)
     except FileNotFoundError:
@@ -215,12 +180,12 @@ def _find_config_lines(path: str, since: int) -> Iterator[int]:
     with file:
         end = file.seek(0, os.SEEK_END)
         rest = b""
-        while end > since:
-            start = max(since, end - _BLOCK_BYTES)
+        while end:
+            start = max(0, end - _BLOCK_BYTES)
             file.seek(start)
             data = file.read(end - start) + rest
-            first = data.find(b"\n") + 1 if start > since else 0
-            if start > since and first == 0:
+            first = data.find(b"\n") + 1 if start else 0
+            if start and first == 0:
                 rest, end = data, start  # the line is longer than one block
                 continue
             yield from _find_in_block(data, first, start)

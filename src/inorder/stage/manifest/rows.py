@@ -7,7 +7,6 @@ Volatile fields may differ from run to run: `duration_s` and `traceback` of a ro
 import datetime
 import os
 import platform
-import re
 import sys
 from typing import Any
 
@@ -18,7 +17,6 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
 from inorder.runtime.identity import qualified_name
 from inorder.sinks.base import Entry
-from inorder.stage.freshness import UNCHANGED
 from inorder.stage.manifest.command_line import hide_passwords
 from inorder.stage.options import StageOptions
 from inorder.stage.worker import StageResult, StageTask
@@ -26,6 +24,10 @@ from inorder.version import __version__
 
 SCHEMA_VERSION = 1
 CONFIG_ID = "__config__"
+COUNTS_ID = "__run__"
+"""Of the last row of a run of the pipeline, which has its counts in files."""
+CORPUS_ID = "__corpus__"
+"""Of the row with the totals of all vectors of a family."""
 _FAIL = int(State.TERMINAL_FAIL)
 STATUSES = {
     int(State.TERMINAL_SUCCESS): "success",
@@ -51,22 +53,6 @@ BASE_FIELDS = {
     "warnings": "warnings of the worker, `before_item` and `worker_setup`; a failed item has none",
 }
 """The base fields of every row, in order, and their meaning."""
-_RAW_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ID_FIELD = msgspec.json.Decoder(dict[str, Any])
-_ID = re.compile(rb'{"stage":"[^"\\]*","doc_id":"([^"\\]*)"')
-_SKIPPED = re.compile(rb'{"stage":"[^"\\]*","doc_id":"(?:[^"\\]|\\.)*","status":"skip",')
-_SEQ = b'"seq":'
-_UNCHANGED_FIELDS = {
-    name: msgspec.Raw(msgspec.json.encode(value))
-    for name, value in {
-        "status": "skip",
-        "duration_s": 0.0,
-        "attempts": 1,
-        "reason": UNCHANGED,
-        "warnings": [],
-    }.items()
-}
-"""What differs in the row of an item that is up to date from its row when it succeeded."""
 VOLATILE_FIELDS = ("duration_s", "traceback", "run_id", "started_at", "host", "pid", "argv")
 
 
@@ -140,41 +126,6 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     }
     add_fields(row, result.extras if result is not None else {})
     return row
-
-
-def repeat_row(line: bytes, seq: int, *, keeps_result: bool) -> bytes:
-    """Make the row of an item that is up to date from its row in the run before, in which it succeeded or was up to
-    date, and from its seq. `keeps_result`: the runner knows what the worker returned, and the hash of the inputs."""
-    if is_skipped_row(line):
-        return replace_seq(line, seq)
-    fields = _RAW_FIELDS.decode(line)
-    if not keeps_result:
-        fields = {name: value for name, value in fields.items() if name in BASE_FIELDS}
-        fields["input_sha256"] = msgspec.Raw(b'""')
-    fields.update(_UNCHANGED_FIELDS)
-    fields["seq"] = msgspec.Raw(b"%d" % seq)
-    return msgspec.json.encode(fields)
-
-
-def is_skipped_row(line: bytes) -> bool:
-    """Whether a row is that of an item that was skipped. It is repeated as it is, with another seq."""
-    return _SKIPPED.match(line) is not None
-
-
-def replace_seq(line: bytes, seq: int) -> bytes:
-    """The row with another seq. No string before that field can contain its name in quotes."""
-    head, mark, rest = line.partition(_SEQ)
-    number, comma, tail = rest.partition(b",")
-    wanted = b"%d" % seq
-    return line if number == wanted else head + mark + wanted + comma + tail
-
-
-def read_row_id(line: bytes) -> str:
-    """The `doc_id` of a row."""
-    found = _ID.match(line)
-    if found is None:
-        return str(_ID_FIELD.decode(line)["doc_id"])
-    return found[1].decode()
 
 
 def add_fields(row: dict[str, Any], fields: dict[str, Any]) -> None:

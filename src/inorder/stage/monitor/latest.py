@@ -41,6 +41,17 @@ class LatestRun(msgspec.Struct, kw_only=True):
         return self.state == "finished" and self.outcome is not None and not self.outcome.get("failed")
 
 
+class TelemetryFile(msgspec.Struct, frozen=True):
+    """The telemetry of one process, and how its run began."""
+
+    path: str
+    run_id: str
+    stage: str
+    started_ms: int
+    resumed_at: int | None = None
+    """The seq at which it resumed an interrupted run; None: it began one."""
+
+
 class _Line(msgspec.Struct):
     event: str
     time: int = 0
@@ -51,6 +62,7 @@ class _Started(msgspec.Struct):
     time: int
     stage: str
     run_id: str
+    resumed_at: int | None = None
 
 
 _LINE = msgspec.json.Decoder(_Line)
@@ -60,70 +72,59 @@ _STARTED = msgspec.json.Decoder(_Started)
 def read_latest_runs(data: str, folder: str | os.PathLike[str] | None = None) -> list[LatestRun]:
     """The latest run of each stage, by name. A stage whose runs write no telemetry to DATA, or to this folder, is left
     out."""
-    latest: dict[str, tuple[int, int, str]] = {}
-    for changed_ns, path in _list_files(os.path.join(os.path.abspath(data), "telemetry") if folder is None else folder):
-        started = _read_start(path)
-        if started is not None:
-            latest[started.stage] = max(latest.get(started.stage, (0, 0, "")), (started.time, changed_ns, path))
-    found = []
-    for stage in sorted(latest):
-        path = latest[stage][2]
-        started = _read_start(path)
-        run = None if started is None else _read_run(data, path, started)
-        if run is not None:
-            found.append(run)
-    return found
+    files = list_telemetry(os.path.join(os.path.abspath(data), "telemetry") if folder is None else folder)
+    latest = {file.stage: file for file in sorted(files, key=lambda file: file.started_ms)}
+    found = (_read_run(data, latest[stage]) for stage in sorted(latest))
+    return [run for run in found if run is not None]
 
 
-def _list_files(folder: str | os.PathLike[str]) -> list[tuple[int, str]]:
-    """When each telemetry file was changed, and its path: those that were changed last."""
-    files: list[tuple[int, str]] = []
+def list_telemetry(folder: str | os.PathLike[str]) -> list[TelemetryFile]:
+    """The telemetry files in a folder, in the order in which they were changed: the last `_FILES_MAX` of them."""
+    files: list[tuple[int, str, int]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".jsonl"):
                 with contextlib.suppress(FileNotFoundError):
-                    files.append((entry.stat().st_mtime_ns, entry.path))
-    return sorted(files)[-_FILES_MAX:]
+                    status = entry.stat()
+                    files.append((status.st_mtime_ns, entry.path, status.st_ino))
+    found = []
+    for _, path, inode in sorted(files)[-_FILES_MAX:]:
+        with contextlib.suppress(OSError, LookupError):
+            found.append(_read_start(path, inode))
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _remember_start(path: str, inode: int) -> _Started | None:
+def _read_start(path: str, inode: int) -> TelemetryFile:
+    """How the run of a file began. Raises LookupError if that is not written yet."""
     with open(path, "rb") as file:
         head = file.read(_HEAD_BYTES)
     for line in head.splitlines():
-        with contextlib.suppress(msgspec.MsgspecError):
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
             found = _STARTED.decode(line)
             if found.event == "run_started":
-                return found
-    return None
+                return TelemetryFile(path, found.run_id, found.stage, found.time, found.resumed_at)
+    raise LookupError(path)
 
 
-def _read_start(path: str) -> _Started | None:
-    try:
-        found = os.stat(path)
-        return _remember_start(path, found.st_ino) if found.st_size else None
-    except OSError:
-        return None
-
-
-def _read_run(data: str, path: str, started: _Started) -> LatestRun | None:
+def _read_run(data: str, file: TelemetryFile) -> LatestRun | None:
     size = _TAIL_BYTES
     while True:
         try:
-            events, is_whole = _read_tail(path, size)
+            events, is_whole = _read_tail(file.path, size)
         except OSError:
             return None
         if is_whole or size >= _TAIL_BYTES_MAX or "snapshot" in events:
             break
         size *= 8
-    last_ms = max((event["time"] for event in events.values()), default=started.time)
+    last_ms = max((event["time"] for event in events.values()), default=file.started_ms)
     ended = events.get("run_ended") or events.get("run_failed")
     outcome = None if ended is None else ended.get("outcome", ended)
     return LatestRun(
-        stage=started.stage,
-        run_id=started.run_id,
-        state=_find_state(data, started.stage, events),
-        started_ms=started.time,
+        stage=file.stage,
+        run_id=file.run_id,
+        state=_find_state(data, file.stage, events),
+        started_ms=file.started_ms,
         updated_ms=last_ms,
         ended_ms=None if ended is None else ended["time"],
         snapshot=events.get("snapshot", {}),

@@ -32,7 +32,6 @@ from .otel import start_otel
 from .periodic import Duty, run_periodically
 from .progress import (
     Display,
-    NoDisplay,
     StageProgress,
     format_adopting,
     format_stall_ended,
@@ -72,7 +71,7 @@ class RunMonitor:
         self._resumed_end = 0
         self._gauges_read_s = self._started_s = time.monotonic()
         self._gauges: dict[str, Any] = {}
-        self._display: Display = NoDisplay()
+        self._display = Display()
         self._runtime: Runtime | None = None
         self._results: ResultLog | None = None
         self._count_workers: Callable[[], int] = lambda: 0
@@ -168,12 +167,6 @@ class RunMonitor:
             self._slowest.record(item_id, entry.exec_ms)
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
-
-    def record_unchanged(self, count: int) -> None:
-        """Take in items that are up to date, and that no kernel has seen."""
-        self._counts[_SKIP] += count
-        self._metrics.planned_count += count
-        self._metrics.is_plan_complete = True
 
     def _emit_item(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         import json  # most runs emit no items
@@ -387,6 +380,7 @@ class RunMonitor:
             self._gauges.get("buffered_bytes", 0),
             self._gauges.get("commit_lag", 0),
             format_note(self._watchdog, self._gauges, time.monotonic()),
+            self._plan.unit,
         )
 
     def _emit(self, event: str, **fields: Any) -> None:

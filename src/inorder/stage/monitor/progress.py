@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections import Counter, deque
-from typing import Any, NamedTuple, Protocol, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from inorder.core.options import DRAIN_MS
 
@@ -28,6 +28,8 @@ class StageProgress(NamedTuple):
     commit_lag: int = 0
     note: str = ""
     """The item that the run waits for, or the progress that it reports."""
+    unit: str = ""
+    """What items are called; empty: items."""
 
     @property
     def done(self) -> int:
@@ -71,11 +73,21 @@ def format_eta(progress: StageProgress, rate: float) -> str:
 def format_line(progress: StageProgress, rate: float) -> str:
     """Format progress as one line."""
     total = "?" if progress.total is None else str(progress.total)
+    unit = f" {progress.unit}" if progress.unit else ""
     return (
-        f"[{progress.stage}] {progress.done}/{total} | succ {progress.succeeded} | skip {progress.skipped} | "
-        f"fail {progress.failed} | {rate:.1f} it/s | ETA {format_eta(progress, rate)}"
-        + (f" | {progress.note}" if progress.note else "")
+        f"[{progress.stage}] {progress.done}/{total}{unit} | {_format_counts(progress, ' | ')} | "
+        f"{_format_rate(progress, rate)}" + (f" | {progress.note}" if progress.note else "")
     )
+
+
+def _format_counts(progress: StageProgress, separator: str) -> str:
+    if progress.unit:
+        return f"{progress.failed} failed"
+    return separator.join((f"succ {progress.succeeded}", f"skip {progress.skipped}", f"fail {progress.failed}"))
+
+
+def _format_rate(progress: StageProgress, rate: float) -> str:
+    return f"{rate:.1f} {progress.unit or 'it'}/s | ETA {format_eta(progress, rate)}"
 
 
 def format_stalled(stage: str, head: HeadReport, waited_s: float) -> str:
@@ -130,47 +142,25 @@ def fit_details(details: str, width: int, note: str = "") -> str:
     return " | ".join([*parts, *others])
 
 
-class Display(Protocol):
-    """Shows the progress of a stage."""
-
-    interval_s: float
-
-    def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
-        """Show the current progress. Called every `interval_s`."""
-        ...
-
-    def announce(self, message: str) -> None:
-        """Print a line between two updates."""
-        ...
-
-    def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
-        """Show the final progress and stop."""
-        ...
-
-    def stop(self) -> None:
-        """Stop without showing anything more."""
-        ...
-
-
-class NoDisplay:
-    """Shows nothing."""
+class Display:
+    """Shows the progress of a stage. This one shows nothing."""
 
     interval_s = 3600.0
 
     def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
-        """Do nothing."""
+        """Show the current progress. Called every `interval_s`."""
 
     def announce(self, message: str) -> None:
-        """Do nothing."""
+        """Print a line between two updates."""
 
     def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
-        """Do nothing."""
+        """Show the final progress and stop."""
 
     def stop(self) -> None:
-        """Do nothing."""
+        """Stop without showing anything more."""
 
 
-class LineDisplay:
+class LineDisplay(Display):
     """Prints one line per interval, and one at the end."""
 
     def __init__(self, stream: TextIO, interval_s: float, done: int, *, verbose: bool) -> None:
@@ -194,9 +184,6 @@ class LineDisplay:
         rate = (progress.done - self._start) / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
         self._print(progress, rate, slowest, categories)
 
-    def stop(self) -> None:
-        """Do nothing: printed lines stay."""
-
     def _print(self, progress: StageProgress, rate: float, slowest: SlowestItems, categories: Counter[str]) -> None:
         lines = [format_line(progress, rate), *(format_details(slowest, categories) if self._verbose else ())]
         with contextlib.suppress(OSError, ValueError):  # the reader has closed the pipe
@@ -204,7 +191,7 @@ class LineDisplay:
             self._stream.flush()
 
 
-class BarDisplay:
+class BarDisplay(Display):
     """A progress bar on a terminal."""
 
     interval_s = 0.2
@@ -234,8 +221,7 @@ class BarDisplay:
         """Move the bar."""
         rate = self._rate.sample(progress)
         details = (
-            f"succ {progress.succeeded} skip {progress.skipped} fail {progress.failed} | {rate:.1f} it/s | "
-            f"ETA {format_eta(progress, rate)} | {progress.in_flight} in flight | "
+            f"{_format_counts(progress, ' ')} | {_format_rate(progress, rate)} | {progress.in_flight} in flight | "
             f"{progress.buffered_bytes / 2**20:.1f} MB buffered | lag {progress.commit_lag}"
         )
         taken = len(f"{progress.stage}  {progress.done}/{progress.total}  ") + self._bar_width
@@ -264,7 +250,7 @@ def open_display(mode: str, stage: str, total: int | None, done: int, interval_s
     """Open the display of this mode; `auto` opens a bar if stderr is a terminal, and prints lines otherwise."""
     stream = sys.stderr
     if mode == "none" or stream is None:
-        return NoDisplay()
+        return Display()
     if mode == "bar" or (mode == "auto" and stream.isatty()):
         return BarDisplay(stream, stage, total, done, verbose=verbose)
     return LineDisplay(stream, interval_s, done, verbose=verbose)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 
 from .latest import LatestRun, read_latest_runs
+from .metrics import METRICS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -28,89 +29,71 @@ class MetricFamily(NamedTuple):
     """The label that distinguishes the series of a run."""
 
 
+def _make_family(kind: str, *fields: str, label: str = "", help_text: str = "") -> MetricFamily:
+    """Make a family. Unless there is another text, its help line is the meaning of its metric in the telemetry."""
+    meaning = METRICS[fields[0]][1].partition(";")[0].replace("`", "") if not help_text else ""
+    return MetricFamily(kind, help_text or f"{meaning[0].upper()}{meaning[1:]}.", fields, label)
+
+
 FAMILIES = {
-    "inorder_plan_items": MetricFamily("gauge", "Items of the plan.", ("items_total",)),
-    "inorder_items_total": MetricFamily(
+    "inorder_plan_items": _make_family("gauge", "items_total"),
+    "inorder_items_total": _make_family(
         "counter",
-        "Items with an outcome, those before an interruption included.",
-        ("items_succeeded", "items_skipped", "items_failed"),
-        "status",
+        "items_succeeded",
+        "items_skipped",
+        "items_failed",
+        label="status",
+        help_text="Items with an outcome, those before an interruption included.",
     ),
-    "inorder_items_adopted_total": MetricFamily(
-        "counter", "Results of the interrupted run that were not computed again.", ("items_adopted",)
+    "inorder_items_adopted_total": _make_family("counter", "items_adopted"),
+    "inorder_failures_total": _make_family("counter", "errors", label="category"),
+    "inorder_input_bytes_total": _make_family("counter", "input_bytes"),
+    "inorder_output_bytes_total": _make_family("counter", "output_bytes"),
+    "inorder_measures_total": _make_family("counter", "measures", label="name"),
+    "inorder_group_items_total": _make_family(
+        "counter", "groups", label="group", help_text="Items that succeeded, by batch key."
     ),
-    "inorder_failures_total": MetricFamily("counter", "Items that failed for good.", ("errors",), "category"),
-    "inorder_input_bytes_total": MetricFamily("counter", "Bytes of inputs of items that succeeded.", ("input_bytes",)),
-    "inorder_output_bytes_total": MetricFamily("counter", "Bytes published.", ("output_bytes",)),
-    "inorder_measures_total": MetricFamily(
-        "counter", "Sums of the numbers that workers reported, in the unit of each.", ("measures",), "name"
+    "inorder_retries_total": _make_family("counter", "retries"),
+    "inorder_reclaims_total": _make_family("counter", "reclaims"),
+    "inorder_refused_results_total": _make_family("counter", "refused"),
+    "inorder_lost_workers_total": _make_family("counter", "lost_workers"),
+    "inorder_overruns_total": _make_family("counter", "overruns"),
+    "inorder_invariant_violations_total": _make_family("counter", "invariant_violations"),
+    "inorder_items_per_second": _make_family("gauge", "items_per_s"),
+    "inorder_input_bytes_per_second": _make_family("gauge", "bytes_per_s"),
+    "inorder_lines_per_second": _make_family("gauge", "lines_per_s"),
+    "inorder_pages_per_second": _make_family("gauge", "pages_per_s"),
+    "inorder_workers": _make_family("gauge", "workers"),
+    "inorder_active_workers": _make_family("gauge", "active_workers"),
+    "inorder_in_flight_items": _make_family("gauge", "in_flight"),
+    "inorder_queued_items": _make_family("gauge", "queue_depth"),
+    "inorder_pending_results": _make_family("gauge", "pending_results"),
+    "inorder_buffered_bytes": _make_family("gauge", "buffered_bytes"),
+    "inorder_commit_lag_items": _make_family("gauge", "commit_lag"),
+    "inorder_terminal_lag_items": _make_family("gauge", "terminal_lag"),
+    "inorder_next_commit_seq": _make_family("gauge", "next_commit_seq"),
+    "inorder_max_seen_seq": _make_family("gauge", "max_seen_seq"),
+    "inorder_oldest_blocked_seq": _make_family("gauge", "oldest_blocked_seq"),
+    "inorder_windows": _make_family("gauge", "windows", help_text="Active windows."),
+    "inorder_resident_memory_bytes": _make_family("gauge", "resident_bytes"),
+    "inorder_gpu_memory_bytes": _make_family("gauge", "gpu_memory_bytes"),
+    "inorder_item_queue_seconds": _make_family("summary", "item_queue_ms"),
+    "inorder_item_start_seconds": _make_family("summary", "item_start_ms"),
+    "inorder_item_exec_seconds": _make_family("summary", "item_exec_ms"),
+    "inorder_item_wait_seconds": _make_family("summary", "item_wait_ms"),
+    "inorder_commit_seconds": _make_family("summary", "commit_ms"),
+    "inorder_run_info": _make_family("gauge", help_text="1, with the run and its state as labels."),
+    "inorder_run_active": _make_family("gauge", help_text="1 if the run is under way, else 0."),
+    "inorder_run_successful": _make_family(
+        "gauge", help_text="1 if the run came to its end and no item failed, else 0."
     ),
-    "inorder_group_items_total": MetricFamily("counter", "Items that succeeded, by batch key.", ("groups",), "group"),
-    "inorder_retries_total": MetricFamily("counter", "Attempts that failed and were retried.", ("retries",)),
-    "inorder_reclaims_total": MetricFamily(
-        "counter", "Attempts that were reclaimed: worker lost, lease expired, or item returned.", ("reclaims",)
+    "inorder_run_start_time_seconds": _make_family("gauge", help_text="When the run started, in seconds since 1970."),
+    "inorder_run_update_time_seconds": _make_family(
+        "gauge", help_text="When values were recorded, in seconds since 1970."
     ),
-    "inorder_refused_results_total": MetricFamily(
-        "counter", "Results of attempts that were no longer current, never applied.", ("refused",)
-    ),
-    "inorder_lost_workers_total": MetricFamily("counter", "Workers that ended, on purpose or not.", ("lost_workers",)),
-    "inorder_overruns_total": MetricFamily("counter", "Attempts that exceeded their time limit.", ("overruns",)),
-    "inorder_invariant_violations_total": MetricFamily("counter", "Violated invariants.", ("invariant_violations",)),
-    "inorder_items_per_second": MetricFamily(
-        "gauge", "Items with an outcome per second, over the run so far.", ("items_per_s",)
-    ),
-    "inorder_input_bytes_per_second": MetricFamily(
-        "gauge", "Bytes of inputs per second, over the run so far.", ("bytes_per_s",)
-    ),
-    "inorder_lines_per_second": MetricFamily("gauge", "Lines per second, over the run so far.", ("lines_per_s",)),
-    "inorder_pages_per_second": MetricFamily("gauge", "Pages per second, over the run so far.", ("pages_per_s",)),
-    "inorder_workers": MetricFamily("gauge", "Target number of workers.", ("workers",)),
-    "inorder_active_workers": MetricFamily("gauge", "Workers that have something to do.", ("active_workers",)),
-    "inorder_in_flight_items": MetricFamily("gauge", "Items dispatched or computed, and not settled.", ("in_flight",)),
-    "inorder_queued_items": MetricFamily("gauge", "Items read from the plan and not dispatched.", ("queue_depth",)),
-    "inorder_pending_results": MetricFamily(
-        "gauge", "Results that wait for a lower seq, or to be committed.", ("pending_results",)
-    ),
-    "inorder_buffered_bytes": MetricFamily(
-        "gauge", "Bytes of pending results, and the expected bytes of running items.", ("buffered_bytes",)
-    ),
-    "inorder_commit_lag_items": MetricFamily(
-        "gauge", "Seqs from the cursor to the furthest computed one.", ("commit_lag",)
-    ),
-    "inorder_terminal_lag_items": MetricFamily(
-        "gauge", "Seqs from the oldest one without a result to the furthest computed one.", ("terminal_lag",)
-    ),
-    "inorder_next_commit_seq": MetricFamily("gauge", "The cursor: the next seq to commit.", ("next_commit_seq",)),
-    "inorder_max_seen_seq": MetricFamily("gauge", "The furthest computed seq.", ("max_seen_seq",)),
-    "inorder_oldest_blocked_seq": MetricFamily("gauge", "The oldest seq without a result.", ("oldest_blocked_seq",)),
-    "inorder_windows": MetricFamily("gauge", "Active windows.", ("windows",)),
-    "inorder_resident_memory_bytes": MetricFamily(
-        "gauge", "Resident memory of the run and its worker processes.", ("resident_bytes",)
-    ),
-    "inorder_gpu_memory_bytes": MetricFamily("gauge", "Bytes that torch has reserved on GPUs.", ("gpu_memory_bytes",)),
-    "inorder_item_queue_seconds": MetricFamily(
-        "summary", "Per item, from being read from the plan to its first dispatch.", ("item_queue_ms",)
-    ),
-    "inorder_item_start_seconds": MetricFamily(
-        "summary", "Per item, from the dispatch of its final attempt to its start in the worker.", ("item_start_ms",)
-    ),
-    "inorder_item_exec_seconds": MetricFamily(
-        "summary", "Per item, time of the final attempt in its worker.", ("item_exec_ms",)
-    ),
-    "inorder_item_wait_seconds": MetricFamily(
-        "summary", "Per item, from its result to the start of its commit.", ("item_wait_ms",)
-    ),
-    "inorder_commit_seconds": MetricFamily("summary", "Per commit: journal, outputs, manifest.", ("commit_ms",)),
-    "inorder_run_info": MetricFamily("gauge", "1, with the run and its state as labels.", ()),
-    "inorder_run_active": MetricFamily("gauge", "1 if the run is under way, else 0.", ()),
-    "inorder_run_successful": MetricFamily("gauge", "1 if the run came to its end and no item failed, else 0.", ()),
-    "inorder_run_start_time_seconds": MetricFamily("gauge", "When the run started, in seconds since 1970.", ()),
-    "inorder_run_update_time_seconds": MetricFamily("gauge", "When values were recorded, in seconds since 1970.", ()),
-    "inorder_run_end_time_seconds": MetricFamily("gauge", "When the run ended, in seconds since 1970.", ()),
+    "inorder_run_end_time_seconds": _make_family("gauge", help_text="When the run ended, in seconds since 1970."),
 }
 """Every name, in the order of the output."""
-NOT_NUMBERS = ("head", "oldest_blocked_state", "running", "waiting_for")
-"""Metrics of the telemetry that the format cannot represent."""
 _QUANTILES = {"p50": "0.5", "p95": "0.95", "p99": "0.99", "max": "1"}
 _HIDDEN = ".inorder"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})

@@ -73,8 +73,6 @@ INDEXES = {
 """Built when the first export is complete, which takes less time than to maintain them meanwhile."""
 HNSW = "chunks_embedding_hnsw"
 _HNSW_SQL = "CREATE INDEX {name} ON {schema}.chunks USING hnsw (embedding vector_ip_ops)"
-_MIGRATIONS: dict[int, str] = {}
-"""SQL that makes a schema of each version one of the next."""
 _OURS = ("meta", "position", "documents", "chunks", "terms")
 
 
@@ -91,8 +89,8 @@ def check_collection(collection: str) -> None:
 
 
 def prepare(connection: Connection, address: str, collection: str, layout: TargetLayout) -> None:
-    """Create the tables, or check that they fit the index, and convert those of an older version. To be called in a
-    transaction, so that an error leaves nothing behind. Raises OperatorError if they do not fit."""
+    """Create the tables, or check that they fit the index. To be called in a transaction, so that an error leaves
+    nothing behind. Raises OperatorError if they do not fit."""
     _check_server(connection, address)
     if layout.dimensions:
         _require_extension(connection, address)
@@ -100,10 +98,6 @@ def prepare(connection: Connection, address: str, collection: str, layout: Targe
     if version is None:
         connection.execute(compose("CREATE SCHEMA IF NOT EXISTS {schema}", collection))
         connection.execute(compose(_TABLES, collection))
-        write_meta(connection, collection, "schema_version", str(VERSION))
-    elif version < VERSION:
-        for each in range(version, VERSION):
-            connection.execute(compose(_MIGRATIONS[each], collection))
         write_meta(connection, collection, "schema_version", str(VERSION))
     known = int(read_meta(connection, collection, "dimensions") or 0)
     if layout.dimensions and known != layout.dimensions:

@@ -180,7 +180,7 @@ class PostgresSearcher(Searcher):
 
     def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
         keys = [self._keys[number] for number in numbers.tolist()]
-        hits = [make_hit(row, str) for row in self._execute(_HIT, *_split_keys(keys))]
+        hits = [make_hit(row) for row in self._execute(_HIT, *_split_keys(keys))]
         return {self._numbers[hit.item_id, hit.number]: hit for hit in hits}
 
     def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:

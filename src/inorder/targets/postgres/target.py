@@ -17,7 +17,6 @@ from psycopg import sql
 from inorder.errors import BusyError, InfrastructureError, OperatorError
 from inorder.sinks.base import Position
 from inorder.targets.base import (
-    ExportedDocument,
     ListedDocument,
     TargetChanges,
     TargetLayout,
@@ -38,6 +37,7 @@ from .encoding import (
 from .schema import check_collection, compose, drop, list_missing_indexes, prepare
 
 T = TypeVar("T")
+encode = encode_rows
 _UNSYNCED_BYTES_MAX = 32 * 2**20
 LOCK_WAIT_S = 10
 """A killed export holds its lock until the server has noticed."""
@@ -61,11 +61,6 @@ ON CONFLICT (only_row) DO UPDATE SET "end" = EXCLUDED."end", "offset" = EXCLUDED
 def open_target(address: str, options: TargetOptions) -> "PostgresTarget":
     """The target at an address, not yet connected."""
     return PostgresTarget(address, options)
-
-
-def encode(document: ExportedDocument) -> bytes:
-    """The rows of a document."""
-    return encode_rows(document)
 
 
 def check_address(address: str) -> None:

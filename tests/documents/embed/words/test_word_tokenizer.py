@@ -63,6 +63,7 @@ def tokenize(by_word: WordTokenizer, *texts: str) -> list[list[int]]:
     return [tokens.tolist() for tokens in by_word.tokenize(texts)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_the_tokens_of_any_text_are_those_of_its_tokenizer(name: str) -> None:
     tokenizer = TOKENIZERS[name]()

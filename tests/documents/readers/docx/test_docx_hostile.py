@@ -39,10 +39,12 @@ def test_a_zip_bomb_is_refused_by_what_it_claims() -> None:
     assert_refused(docx_with_body(b"<a>" + b" " * size), "unpacks to 268,435,")
 
 
+@pytest.mark.slow
 def test_a_smaller_bomb_is_refused_by_how_far_it_expands() -> None:
     assert_refused(docx_with_body(b"<a>" + b" " * (64 * 2**20)), "zip bomb")
 
 
+@pytest.mark.slow
 def test_a_bomb_that_lies_about_its_size_does_not_unpack_past_it() -> None:
     honest = docx_with_body(b"<a>" + b" " * (64 * 2**20))
     lying = honest.replace(struct.pack("<I", 64 * 2**20 + 3), struct.pack("<I", 1000))
@@ -102,6 +104,7 @@ def test_every_truncation_is_refused() -> None:
             docx.read(whole[:length], "letter")
 
 
+@pytest.mark.slow
 def test_any_damage_is_read_or_refused() -> None:
     chance = random.Random(7)
     whole = make_docx(paragraph("some words to pack " * 20))
@@ -130,18 +133,21 @@ def test_an_unknown_compression_method_is_refused() -> None:
     assert_refused(data, "cannot be unpacked|damaged")
 
 
+@pytest.mark.slow
 def test_elements_nested_a_hundred_thousand_deep_are_read() -> None:
     depth = 100_000
     body = "<w:sdt>" * depth + paragraph("deep") + "</w:sdt>" * depth
     assert words(docx.read(make_docx(body), "letter")) == ["deep"]
 
 
+@pytest.mark.slow
 def test_tables_nested_by_the_thousand_are_read() -> None:
     depth = 20_000
     inner = "<w:tbl><w:tr><w:tc>" * depth + paragraph("deep") + "</w:tc></w:tr></w:tbl>" * depth
     assert words(docx.read(make_docx(inner), "letter")) == ["deep"]
 
 
+@pytest.mark.slow
 def test_cells_that_span_past_all_reason_lose_no_word() -> None:
     wide = f"<w:tc><w:tcPr><w:gridSpan w:val='99999999'/></w:tcPr>{paragraph('x')}</w:tc>"
     document = docx.read(make_docx(f"<w:tbl>{f'<w:tr>{wide}</w:tr>' * 3000}</w:tbl>"), "letter")
@@ -169,6 +175,7 @@ def test_lines_of_code_by_the_hundred_thousand_are_one_piece() -> None:
     assert time.process_time() - began < 30
 
 
+@pytest.mark.slow
 def test_styles_that_never_end_are_passed_over_in_time() -> None:
     began = time.process_time()
     endless = "<w:style w:styleId='a'>" + "<w:name " * 200_000 + "<w:basedOn " * 200_000

@@ -80,6 +80,7 @@ def test_a_page_in_the_cells_of_a_table_is_read_as_a_page() -> None:
     assert [kind for kind, _ in block_texts(html.read(page.format(ARTICLE).encode(), "page"))] == ["table"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("ROB-1")
 @pytest.mark.parametrize("name", ["_", "nav", "a", "-", "nav_"])
 def test_a_name_of_a_megabyte_is_searched_once(name: str) -> None:

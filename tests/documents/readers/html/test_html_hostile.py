@@ -25,6 +25,7 @@ def read_in_time(page: bytes) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tag",
     ["div", "span", "b", "blockquote", "ul><li", "table><tr><td", "font", "section", "custom-tag", "dl><dd"],
@@ -51,18 +52,21 @@ def test_formatting_that_is_never_closed_does_not_multiply() -> None:
     assert read_in_time(b"<p>" + unclosed + b"</p>" + b"<p>x</p>" * 5000) == ["x"] * 5000
 
 
+@pytest.mark.slow
 def test_formatting_that_would_multiply_is_taken_out_and_a_little_of_it_stays() -> None:
     unclosed = b"<p>" + b"".join(b"<font id=f%d>" % number for number in range(400)) + b"</p>"
     assert b"<font" not in html_guard.sanitize(unclosed + b"<p>x</p>" * 20_000)
     assert html_guard.sanitize(unclosed + b"<p>x</p>" * 500).count(b"<font") == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attribute", [b"a%d=1 ", b'a%d=">" ', b"a%d/", b"a%d\n", b"a%d=='\" "])
 def test_a_tag_with_a_hundred_thousand_attributes_is_read(attribute: bytes) -> None:
     page = b"<p " + b"".join(attribute % number for number in range(100_000)) + b">text"
     assert read_in_time(page)[-1:] == ["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cover", [b'<a b">%s">', b'<a b==">%s">', b'<a =">%s">', b"<a b='>%s'>"])
 def test_tags_cannot_hide_behind_quotes(cover: bytes) -> None:
     read_in_time(cover % (b"<div>" * 100_000) + b"end")
@@ -75,6 +79,7 @@ def test_half_a_tag_a_hundred_thousand_times(piece: bytes) -> None:
     read_in_time(piece * 100_000)
 
 
+@pytest.mark.slow
 def test_a_cell_that_spans_a_thousand_columns_in_every_row_is_paid_for_once() -> None:
     page = b"<table>" + b"<tr><td colspan=1000>x<td>y" * 5000 + b"</table>"
     document = html.read(page, "page")
@@ -82,15 +87,18 @@ def test_a_cell_that_spans_a_thousand_columns_in_every_row_is_paid_for_once() ->
     assert "too large" in document.warnings[0]
 
 
+@pytest.mark.slow
 def test_cells_that_reach_down_through_thousands_of_rows_lose_no_word() -> None:
     page = b"<table>" + b"<tr><td rowspan=65534>x<td>y" * 3000 + b"</table>"
     assert sorted(read_in_time(page)) == ["x"] * 3000 + ["y"] * 3000
 
 
+@pytest.mark.slow
 def test_an_item_with_paragraphs_by_the_hundred_thousand_loses_no_word() -> None:
     assert read_in_time(b"<ul><li>" + b"<p>word</p>" * 200_000) == ["word"] * 200_000
 
 
+@pytest.mark.slow
 def test_links_by_the_hundred_thousand_are_read() -> None:
     assert len(read_in_time(b"<p>" + b"<a href=x>so\xc2\xadft</a> " * 100_000)) == 100_000
 
@@ -103,6 +111,7 @@ def test_too_many_tags_and_attributes_are_refused(monkeypatch: pytest.MonkeyPatc
     assert html.read(b"<br>" * 19_000 + b"text", "page").blocks
 
 
+@pytest.mark.slow
 def test_a_line_of_a_hundred_megabytes_is_refused_at_once() -> None:
     with pytest.raises(ReadError, match="the file has 100,000,000 bytes; the limit for HTML"):
         html.read(b"x" * 100_000_000, "page")

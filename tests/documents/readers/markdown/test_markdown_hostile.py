@@ -50,6 +50,7 @@ def test_what_is_not_the_fault_of_the_parser_is_not_hidden(
         read("one")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["> ", ">", "1. ", "* > ", "- a\n  > "])
 def test_a_hundred_thousand_blocks_within_each_other_are_read_in_time(piece: str) -> None:
     began = time.process_time()
@@ -58,6 +59,7 @@ def test_a_hundred_thousand_blocks_within_each_other_are_read_in_time(piece: str
     assert time.process_time() - began < 30
 
 
+@pytest.mark.slow
 def test_as_deep_as_is_allowed_is_agreed_on_by_the_defining_library() -> None:
     deepest = markdown_walk.NESTING_MAX
     document = read("".join(f"{'  ' * level}- w{level}\n" for level in range(deepest)))
@@ -80,6 +82,7 @@ def test_more_signs_than_memory_should_be_spent_on_are_plain_text(monkeypatch: p
     assert "plain text" in read("*a* " * 11).warnings[0]
 
 
+@pytest.mark.slow
 def test_a_line_longer_than_all_that_is_parsed_is_plain_text() -> None:
     document = read("[ab](" * (markdown.BYTES_MAX // 5 + 1))
     assert len(document.blocks) == 1

@@ -49,6 +49,7 @@ def section(text: str, font: str = "Times-Roman", size: float = 10) -> list[Para
     return [Spacer(1, 10), styled(text, font, size), Spacer(1, 5), styled(TALE), styled(TALE)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(
     "make",

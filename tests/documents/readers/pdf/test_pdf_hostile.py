@@ -155,6 +155,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     return dict(zip(files, read_isolated(tmp_path_factory.mktemp("pdf"), list(files.values())), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIES)
 def test_what_lies_or_swells_is_read_or_refused_in_time(name: str, outcomes: dict[str, dict[str, Any]]) -> None:
     check(outcomes[name])

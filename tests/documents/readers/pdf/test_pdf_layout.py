@@ -176,6 +176,7 @@ def test_what_stands_at_the_edge_of_every_page_is_furniture() -> None:
     assert len(block_texts(pdf.read(data, "tale"))) == 15
 
 
+@pytest.mark.slow
 def test_headers_that_differ_on_left_and_right_pages_are_furniture() -> None:
     heads = ["The Handbook", "The Cooperative"]
     data = draw_pdf(*(page_of_book(number, heads[number % 2], f"- {number} -") for number in range(1, 41)))

@@ -75,6 +75,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(WORDS, min_size=3, max_size=5), st.data())
 def test_what_is_joined_does_not_depend_on_what_is_joined_first(texts: list[str], data: st.DataObject) -> None:
     def join_pieces(pieces: list[list[str]]) -> list[str]:
@@ -91,6 +92,7 @@ def test_what_is_joined_does_not_depend_on_what_is_joined_first(texts: list[str]
     assert join_pieces(parts) == join_pieces([[text] for text in texts])
 
 
+@pytest.mark.slow
 def test_facts_and_parts_survive_a_trip_through_bytes(book: bytes) -> None:
     stats = pdf.collect_stats(book)
     assert msgspec.json.decode(msgspec.json.encode(stats), type=pdf.DocumentStats) == stats

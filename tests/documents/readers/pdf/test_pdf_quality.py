@@ -64,6 +64,7 @@ def made(request: pytest.FixtureRequest) -> Made:
     return document
 
 
+@pytest.mark.slow
 def test_nearly_all_text_of_a_generated_document_arrives_once_and_in_order(made: Made) -> None:
     least = 0.98 if made.content.furniture else 0.99
     assert text_score(read_content(made.data), made.content) >= least

@@ -48,6 +48,7 @@ def rows_of(table: Table) -> list[list[str]]:
     return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.rows)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(
     "make",

@@ -64,6 +64,7 @@ class StoryMaker:
         canvas.drawString(MARGIN, 30, f"Page {canvas.getPageNumber()}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_every_word_is_there_once_and_nearly_all_are_in_order(seed: int) -> None:
     maker = StoryMaker(seed)

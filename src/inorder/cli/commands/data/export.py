@@ -6,88 +6,73 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from inorder.cli.builtin import EXPORT, run_builtin
 from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.option_spec import Section
 from inorder.cli.option_types import InvalidValue, SizeType
 from inorder.cli.output import format_table, info, pluralize, print_json, print_out
-from inorder.cli.parameters import DataOption, Given, JsonOption
+from inorder.cli.parameters import DataOption, Given, JsonOption, make_argument, make_choice, make_option
+from inorder.cli.settings import SettingsReader
+from inorder.cli.stage_runner import export_to_database
 from inorder.dataset.dataset import Dataset
 from inorder.dataset.export.export import export_data
 from inorder.dataset.export.manifest import FORMATS
 from inorder.dataset.export.options import SHARD_BYTES, WHATS, ExportOptions, ExportOutcome, TableExport
 from inorder.errors import OperatorError, require
+from inorder.library.whole.copying import export_search_copy
+from inorder.stage.sources import is_address
 from inorder.targets.registry import is_target
 
 _INTERVAL_S = 30.0
 _TERMINAL_INTERVAL_S = 1.0
-
+_SEARCH = "search"
+"""What a copy for search alone is called."""
 
 _To = Annotated[
     str,
-    typer.Option(
-        "--to",
-        metavar="DIR|ADDRESS",
-        help="Folder or address of an object store (s3://bucket/prefix): a new one, or that of an earlier export; or "
+    make_option(
+        Section.OUTPUT,
+        "DIR|ADDRESS",
+        "Folder or address of an object store (s3://bucket/prefix): a new one, or that of an earlier export; or "
         "the address of a database (postgresql://user@host/database).",
-        rich_help_panel=Section.OUTPUT,
+        "--to",
     ),
 ]
 _What = Annotated[
     str,
-    typer.Argument(
-        metavar="[" + "|".join(WHATS) + "]",
-        help="The tables to export to a folder. Default: all.",
-        show_default=False,
-        rich_help_panel=Section.INPUT,
+    make_argument(
+        "[" + "|".join((*WHATS, _SEARCH)) + "]",
+        "The tables to export to a folder; or a copy of DATA for search alone. Default: all.",
     ),
 ]
 _Format = Annotated[
     str | None,
-    typer.Option(
+    make_choice(
+        Section.OUTPUT,
         "--format",
-        metavar="|".join(FORMATS),
-        help="Sharded Parquet or JSON lines, or one set of files per document (.doctags, .docling.json, .parquet). "
+        FORMATS,
+        "Sharded Parquet or JSON lines, or one set of files per document (.doctags, .docling.json, .parquet). "
         "Default: parquet.",
-        autocompletion=lambda: list(FORMATS),
-        show_default=False,
-        rich_help_panel=Section.OUTPUT,
     ),
 ]
 _ShardBytes = Annotated[
     str | None,
-    typer.Option(
-        "--shard-bytes",
-        metavar="SIZE",
-        help="Shards have half to twice this size. Default: 128M.",
-        rich_help_panel=Section.OUTPUT,
-    ),
+    make_option(Section.OUTPUT, "SIZE", "Shards have half to twice this size. Default: 128M.", "--shard-bytes"),
 ]
 _Collection = Annotated[
     str | None,
-    typer.Option(
-        "--collection",
-        metavar="NAME",
-        help="Schema, collection or table to write to. Default: inorder.",
-        rich_help_panel=Section.TARGET,
-    ),
+    make_option(Section.TARGET, "NAME", "Schema, collection or table to write to. Default: inorder.", "--collection"),
 ]
 _Hnsw = Annotated[
     bool | None,
-    typer.Option(
-        "--hnsw/--no-hnsw",
-        help="Build an HNSW index over the vectors. Default: no.",
-        show_default=False,
-        rich_help_panel=Section.TARGET,
-    ),
+    make_option(Section.TARGET, "", "Build an HNSW index over the vectors. Default: no.", "--hnsw/--no-hnsw"),
 ]
 _Recreate = Annotated[
     bool | None,
-    typer.Option(
+    make_option(
+        Section.TARGET,
+        "",
+        "Remove what an earlier export has written to the collection first. Default: no.",
         "--recreate/--no-recreate",
-        help="Remove what an earlier export has written to the collection first. Default: no.",
-        show_default=False,
-        rich_help_panel=Section.TARGET,
     ),
 ]
 
@@ -104,6 +89,9 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Export documents, chunks or vectors of DATA for other tools, or the index to a database.
+
+    search: a copy for search alone, without documents, which can lie on a read-only medium. `inorder search`, `symbols`
+    and `graph` read it with --data.
 
     To a database: afterwards the database equals the index. Only documents that differ are written or removed, each
     exactly once, also if the export was interrupted and repeated. `inorder run SRC --to URL` does it after each run.
@@ -127,6 +115,10 @@ def export(
         _export_to_database(given | {"to": to} | ({} if data is None else {"data": data}), as_json=as_json)
     for name in given:
         raise OperatorError(f"--{name} is for databases, and {to!r} is a folder or an object store")
+    if what == _SEARCH:
+        require(format_ is None and shard_bytes is None, "a copy for search has no --format and no --shard-bytes")
+        _export_search(resolve_data(data), to, as_json=as_json)
+        return
     size = SHARD_BYTES if shard_bytes is None else _parse_size(shard_bytes)
     options = ExportOptions(what=what, to=to, format=format_ or "parquet", shard_bytes=size)
     outcome = export_data(Dataset(resolve_data(data)).path, options, _Progress())
@@ -136,17 +128,26 @@ def export(
         print_out(*_format(outcome))
 
 
-def _export_to_database(given: Given, *, as_json: bool) -> NoReturn:
-    outcomes, code = run_builtin([EXPORT], [], given)
+def _export_search(data: str, to: str, *, as_json: bool) -> None:
+    require(not is_address(to), f"a copy for search needs a folder; got {to!r}")
+    export_search_copy(data, to)
     if as_json:
-        print_json(outcomes[0])
+        print_json({"to": to, "what": _SEARCH})
+    else:
+        print_out(f"exported to {to}")
+
+
+def _export_to_database(given: Given, *, as_json: bool) -> NoReturn:
+    outcome, code = export_to_database(SettingsReader(given))
+    if as_json:
+        print_json(outcome)
     raise typer.Exit(code)
 
 
 def _parse_size(text: str) -> int:
     kind = SizeType()
     try:
-        return kind.parse(text) or SHARD_BYTES
+        return kind.parse_value(text)
     except InvalidValue:
         raise OperatorError(f"--shard-bytes must be {kind.allowed}; got {text!r}") from None
 

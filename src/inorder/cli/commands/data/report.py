@@ -8,7 +8,7 @@ import typer
 from inorder.cli.data_dir import open_data
 from inorder.cli.option_spec import Section
 from inorder.cli.output import encode_json, print_out, stream_lines
-from inorder.cli.parameters import DataOption
+from inorder.cli.parameters import DataOption, make_option
 from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.report import build_report, encode_trace, render_html
@@ -17,27 +17,26 @@ from inorder.report import build_report, encode_trace, render_html
 def report(
     run: Annotated[
         list[str] | None,
-        typer.Option(
-            "--run",
-            metavar="ID",
-            help="Only this run; its id may be abbreviated. Given twice: compare two runs of one stage. Default: the "
+        make_option(
+            Section.INPUT,
+            "ID",
+            "Only this run; its id may be abbreviated. Given twice: compare two runs of one stage. Default: the "
             "latest run of every stage.",
-            rich_help_panel=Section.INPUT,
+            "--run",
         ),
     ] = None,
     data: DataOption = None,
     output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="The page.", rich_help_panel=Section.OUTPUT),
+        str, make_option(Section.OUTPUT, "FILE", "The page. Default: report.html.", "--output", "-o")
     ] = "report.html",
     trace: Annotated[
         str | None,
-        typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="Write the workers over time, for Perfetto or chrome://tracing. With --attempts-log in the run, every "
+        make_option(
+            Section.OUTPUT,
+            "FILE",
+            "Write the workers over time, for Perfetto or chrome://tracing. With --attempts-log in the run, every "
             "attempt; otherwise the longest items. Default: none.",
-            rich_help_panel=Section.OUTPUT,
+            "--trace",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the data on stdout, and write no page.")] = False,

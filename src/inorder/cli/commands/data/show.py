@@ -5,12 +5,11 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
-import typer
 
 from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.option_spec import Section
 from inorder.cli.output import indent_lines, pluralize, print_json, print_out
-from inorder.cli.parameters import DataOption, JsonOption
+from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_choice
 from inorder.dataset.dataset import Dataset
 from inorder.dataset.document import DatasetDocument
 from inorder.documents.chunk.chunks import Chunk
@@ -27,22 +26,12 @@ _FORMS: dict[str, Callable[[DatasetDocument], Any]] = {
 
 def show(
     document: Annotated[
-        str,
-        typer.Argument(
-            metavar="DOC",
-            help="Doc id, path of a source file, or an ending that only one doc id has.",
-            rich_help_panel=Section.INPUT,
-        ),
+        str, make_argument("DOC", "Doc id, path of a source file, or an ending that only one doc id has.")
     ],
     form: Annotated[
         str,
-        typer.Option(
-            "--as",
-            metavar="|".join(_FORMS),
-            help="Form of the document; json is DoclingDocument JSON. Default: markdown.",
-            autocompletion=lambda: list(_FORMS),
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+        make_choice(
+            Section.OUTPUT, "--as", _FORMS, "Form of the document; json is DoclingDocument JSON. Default: markdown."
         ),
     ] = "markdown",
     data: DataOption = None,

@@ -1,10 +1,12 @@
-"""`inorder verify`: compare DATA with its manifests, fingerprints and journals."""
+"""`inorder verify`: compare DATA with its own records: the library with its hashes, outputs with fingerprints, and both
+with manifests and journals."""
 
 import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO, NamedTuple
+from itertools import chain
+from typing import BinaryIO
 
 import typer
 
@@ -14,39 +16,44 @@ from inorder.cli.output import encode_json, encode_text, info, pluralize, stream
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
-from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.errors import IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.index.connection import open_index, read_snapshot, translate_index_errors
-from inorder.index.vectors.table import list_matrix_files
-from inorder.journal.scan import ScanVerdict
+from inorder.journal.records import Terminal
 from inorder.sinks.checksums import PrefixChecksums
 from inorder.sinks.packed_lines import SUFFIX, PackedFile, measure_lines, open_lines
-from inorder.stage.contracts import Barrier, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.freshness import has_changed_input
 from inorder.stage.manifest.item_status import STATUSES, ItemStatus, ItemStatuses
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
-from inorder.stage.store.sink import NAME as STORE
 
-from .store_check import StoreCheck
+from .verify_library import (
+    ALTERED,
+    LEFTOVER,
+    MISSING,
+    ORPHANED,
+    OUTDATED,
+    PASSES,
+    TORN,
+    Problem,
+    check_journal,
+    check_library,
+)
 
-MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
-DRAFT = "index.draft.sqlite"
-ORPHANED, LEFTOVER, OUTDATED = "orphaned", "leftover", "outdated"
 _RESTORE = "restore it from a backup, or remove DATA and start over"
 _AGAIN = "run the stage again"
 
 
 def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Check DATA against its manifests, fingerprints, journals and inputs. Reads every file, and changes nothing.
+    """Check DATA against its own records. Reads every file, and changes nothing; DATA may be read-only.
 
-    Prints one line per problem: outputs and fingerprints that are missing or altered, damaged stores, results in them
-    that are missing or altered or that no manifest has, inputs that have changed since they were processed, files that
-    no manifest names, files that interrupted runs left behind, torn or altered manifests and journals, runs that have
-    not ended, and an index whose contents do not match its content hash or whose dense vectors are missing or altered.
+    Prints one line per problem, with what to do: results in the library that are missing or altered, an index or
+    vectors that do not match them, torn or altered manifests and journals, runs that have not ended, and files that
+    interrupted runs left behind. Of your own stages: outputs and fingerprints that are missing or altered, inputs that
+    have changed since they were processed, and files that no manifest names.
 
-    Exit codes: 0 no problems, 6 problems found, 5 a stage is running.
+    Exit codes: 0 no problems, 6 problems found, 5 a run is going on.
     """
     directory = open_data(data)
     names = OutputNames()
@@ -55,11 +62,10 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     def find() -> Iterator[Problem]:
         nonlocal count
-        for check in checks:
-            for problem in check.find_problems():
-                count += 1
-                yield problem
-        for problem in (*find_orphans(directory.root, names), *check_index(directory)):
+        found = [check.find_problems() for check in checks]
+        if directory.has_library:
+            found.insert(0, check_library(directory))
+        for problem in chain(*found, find_orphans(directory.root, names)):
             count += 1
             yield problem
 
@@ -67,8 +73,9 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
         return {"count": count, "stages": len(checks), "items": sum(check.outputs_checked for check in checks)}
 
     with contextlib.ExitStack() as stack:
-        for stage in directory.stages():
-            stack.callback(directory.lock(stage).release)
+        for name in (*(PASSES if directory.has_library else ()), *directory.stages()):
+            if (lock := directory.lock_if_writable(name)) is not None:
+                stack.callback(lock.release)
         if as_json:
             stream_json("problems", (encode_json(problem._asdict()) for problem in find()), totals)
         else:
@@ -76,23 +83,16 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
     if count:
         info(f"{pluralize(count, 'problem')} in {directory.root}")
         raise typer.Exit(Exit.INTEGRITY)
-    stages, items = pluralize(len(checks), "stage"), pluralize(totals()["items"], "item")
-    info(f"no problems: {stages}, outputs of {items} checked")
+    checked = ["the library is as it was written"] if directory.has_library else []
+    if checks:
+        stages, items = pluralize(len(checks), "stage"), pluralize(totals()["items"], "item")
+        checked.append(f"{stages}, outputs of {items} checked")
+    info(f"no problems: {'; '.join(checked)}")
 
 
 def _format(problem: "Problem") -> str:
     stage = f"{problem.stage}: " if problem.stage else ""
     return f"{problem.kind:10}  {problem.path}  {stage}{problem.message}"
-
-
-class Problem(NamedTuple):
-    """One difference between DATA and its records."""
-
-    kind: str
-    stage: str
-    path: str
-    """Relative to DATA; absolute for an input."""
-    message: str
 
 
 class StageCheck:
@@ -115,8 +115,7 @@ class StageCheck:
             return
         yield from self._check_journal()
         yield from self._check_outputs()
-        if self._stage != "index" or not has_unpublished_draft(self._data):
-            yield from self._check_inputs()
+        yield from self._check_inputs()
 
     def _make_problem(self, kind: str, path: str, message: str) -> Problem:
         return Problem(kind, self._stage, path, message)
@@ -161,25 +160,12 @@ class StageCheck:
     # ---- the journal
 
     def _check_journal(self) -> Iterator[Problem]:
-        path = f"journal/{self._stage}.journal"
         journal = self._data.read_journal(self._stage)
-        if journal is None:
-            yield self._make_problem(MISSING, path, f"the journal is missing; {_AGAIN} to create a new one")
-            return
-        if journal.damage:
-            yield self._make_problem(
-                JOURNAL, path, f"the journal is {journal.damage}; restore it, or remove it to start over"
-            )
-            return
-        if journal.scan.verdict is ScanVerdict.TORN:
-            where = f"{journal.scan.verdict.value} at byte {journal.scan.offset}"
-            yield self._make_problem(TORN, path, f"the journal has a {where}; {_AGAIN} to truncate it")
-        if journal.unfinished_at is not None:
-            after = pluralize(journal.unfinished_at, "item")
-            yield self._make_problem(
-                UNFINISHED, path, f"the latest run was interrupted after {after}; {_AGAIN} to resume"
-            )
-        yield from self._check_mark(journal)
+        yield from check_journal(journal, self._stage, self._stage, _AGAIN)
+        if journal is not None and journal.unfinished_at is not None:  # its outputs are published before their rows
+            self._add_names(path for path in map(self._to_relative, _list_outputs(journal)) if path)
+        if journal is not None and not journal.damage:
+            yield from self._check_mark(journal)
 
     def _check_mark(self, journal: JournalState) -> Iterator[Problem]:
         """Compare the manifest with the position and checksum in the journal."""
@@ -207,12 +193,6 @@ class StageCheck:
     # ---- the outputs
 
     def _check_outputs(self) -> Iterator[Problem]:
-        journal = self._data.read_journal(self._stage)
-        state = None if journal is None else journal.replay
-        is_latest = state is not None and state.header is not None and STORE in state.header.sinks
-        store = StoreCheck(self._data.root, self._stage, is_latest=is_latest)
-        for problem in store.read():
-            yield self._make_problem(problem.kind, store.relative, problem.message)
         if not os.path.exists(self._manifest):
             return
         with open_lines(self._manifest) as file:
@@ -220,17 +200,7 @@ class StageCheck:
                 row = read_line(file, status.made).row
                 if row is not None and row.output_paths:
                     self.outputs_checked += 1
-                    yield from self._check_stored(store, status, row) or self._check_item(status, row)
-        if journal is not None and journal.unfinished_at is None:  # an interrupted run may not have reached them
-            for problem in store.find_orphans(self._statuses):
-                yield self._make_problem(problem.kind, store.relative, problem.message)
-
-    def _check_stored(self, store: StoreCheck, status: ItemStatus, row: ManifestRow) -> Iterator[Problem] | None:
-        """Check an item whose result is in the store; None: it is in files."""
-        if not store.is_kept_here(row):
-            return None
-        found = store.compare(row, is_fingerprinted=status.is_fingerprinted)
-        return (self._make_problem(problem.kind, store.relative, problem.message) for problem in found)
+                    yield from self._check_item(status, row)
 
     def _check_item(self, status: ItemStatus, row: ManifestRow) -> Iterator[Problem]:
         paths = [self._to_relative(path) for path in row.output_paths]
@@ -273,7 +243,7 @@ class StageCheck:
             plan = load_recorded_job(self._data, self._stage).make_plan(self._data.root)
             with open_lines(self._manifest) as file:
                 for item in plan.items:
-                    if isinstance(item, Barrier) or not self._is_outdated(item, plan, file):
+                    if isinstance(item, Barrier) or not self._is_outdated(item, file):
                         continue
                     path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
                     name = escape_surrogates(item.item_id)
@@ -282,12 +252,12 @@ class StageCheck:
         except (OperatorError, IntegrityError, ImportError) as error:
             info(f"the inputs of stage {self._stage} were not checked: {error}")
 
-    def _is_outdated(self, item: WorkItem, plan: StagePlan, manifest: BinaryIO) -> bool:
+    def _is_outdated(self, item: WorkItem, manifest: BinaryIO) -> bool:
         status = self._statuses.get(escape_surrogates(item.item_id))
         if status is None or status.status != "success":
             return False
         row = read_line(manifest, status.made).row if status.made >= 0 else None
-        return has_changed_input(item, plan, "" if row is None else row.input_sha256)
+        return has_changed_input(item, "" if row is None else row.input_sha256)
 
 
 def _check_row(line: ManifestLine, expected: int | None, stage: str) -> str:
@@ -322,49 +292,16 @@ def _compare(found: Fingerprint, row: ManifestRow, stage: str, paths: list[str])
     return "" if [made.path for made in found.outputs.values()] == paths else "has other outputs than the manifest"
 
 
-def check_index(directory: DataDirectory) -> Iterator[Problem]:
-    """Check the index, if there is one, and whether the latest run has published its changes."""
-    root = directory.root
-    path = f"{os.path.abspath(root)}/index.sqlite"
-    if has_unpublished_draft(directory):
-        message = f"the latest run has ended, but its changes are not in the index yet; {_AGAIN}"
-        yield Problem(UNFINISHED, "index", DRAFT, message)
-    if not os.path.exists(path):
-        return
-    from inorder.index.verify import find_problems
-
-    try:
-        with translate_index_errors(path):
-            database = open_index(path)
-            with read_snapshot(database):
-                for message in find_problems(database):
-                    yield Problem(ALTERED, "index", "index.sqlite", message)
-                yield from _check_vectors(database, os.path.abspath(root))
-    except (OperatorError, IntegrityError, InfrastructureError) as error:
-        yield Problem(ALTERED, "index", "index.sqlite", str(error))
-
-
-def has_unpublished_draft(directory: DataDirectory) -> bool:
-    """Whether the latest run of stage `index` has ended without publishing its changes."""
-    if not os.path.exists(f"{directory.root}/{DRAFT}"):
-        return False
-    journal = directory.read_journal("index")
-    return journal is not None and journal.unfinished_at is None
-
-
-def _check_vectors(database: sqlite3.Connection, root: str) -> Iterator[Problem]:
-    """Check the files with the dense vectors of the index."""
-    for file in list_matrix_files(database, root):
-        if reason := file.find_problem():
-            message = f"the file with the dense vectors {reason}; run `inorder index` to write it again"
-            yield Problem(ALTERED if os.path.exists(file.path) else MISSING, "index", file.name, message)
-        elif file.is_altered():
-            message = "the dense vectors differ from what was written; remove the file and run `inorder index`"
-            yield Problem(ALTERED, "index", file.name, message)
+def _list_outputs(journal: JournalState) -> Iterator[str]:
+    """Yield the paths of the outputs that a journal has."""
+    for scanned in journal.scan.records:
+        if isinstance(scanned.record, Terminal):
+            yield from (output[0] for detail in scanned.record.details.values() for output in detail.outputs)
 
 
 class OutputNames:
-    """Every path that a manifest names, in a temporary table that spills to disk."""
+    """Every path that a manifest, or the journal of an unfinished run, names: in a temporary table that spills to
+    disk."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)

@@ -4,16 +4,17 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import BUILTIN, UNLESS_STAGE, default_values, describe_stage_defaults, load_builtin
-from inorder.cli.builtin_options import OWN
 from inorder.cli.command_group import SectionedCommand
 from inorder.cli.data_dir import open_data
 from inorder.cli.option_spec import Section
 from inorder.cli.options import ALL
 from inorder.cli.output import format_table, info, print_json, print_out
-from inorder.cli.parameters import Given, JsonOption, run_options
-from inorder.cli.settings import FILE, Settings, SettingsReader, Value, resolve
+from inorder.cli.parameters import Given, JsonOption, make_option, run_options
+from inorder.cli.pipeline import NOT_OF_RUN, RUN, STEPS, TIMEOUT, read_run_settings, read_step_values
+from inorder.cli.settings import FILE, UNLESS_STAGE, Settings, SettingsReader, Value, describe_stage_defaults, resolve
 from inorder.cli.stage_loader import load_job, load_recorded_job
+from inorder.cli.stage_runner import EXPORT
+from inorder.cli.step_options import OWN
 
 config = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
@@ -28,11 +29,11 @@ def settings() -> None:
 def show(
     stage: Annotated[
         str | None,
-        typer.Option(
+        make_option(
+            Section.INPUT,
+            "STAGE",
+            "For this stage: MODULE:NAME, a built-in one, or one in DATA. Default: for no stage in particular.",
             "--stage",
-            metavar="STAGE",
-            help="For this stage: MODULE:NAME, a built-in one, or one in DATA. Default: for no stage in particular.",
-            rich_help_panel=Section.INPUT,
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -45,8 +46,7 @@ def show(
     --workers); in inorder.toml of the current directory, the table [profile.NAME] of the profile chosen with --profile
     or INORDER_PROFILE, then [stage.NAME], then [default]; the stage; the default.
     """
-    found, own = _resolve(given, stage)
-    values = found.values | own
+    found, values = _resolve(given, stage)
     if as_json:
         options = {name: {"value": value.value, "origin": value.origin} for name, value in values.items()}
         print_json({"file": found.file, "profile": found.profile, "options": options})
@@ -55,26 +55,50 @@ def show(
     for name, value in values.items():
         may_differ = stage is None and value.origin == "default" and name != "data"
         origin = f"default{UNLESS_STAGE}" if may_differ else value.origin
-        rows.append((name, ALL[name].type.format(value.value), origin))
+        rows.append((name, ALL[name.rpartition(".")[2]].type.format(value.value), origin))
     print_out(*format_table(rows))
     if stage is None:
-        info(f"stages have defaults of their own: see `inorder config show --stage NAME` ({', '.join(BUILTIN)}, ...)")
+        names = ", ".join((RUN, *STEPS, EXPORT))
+        info(f"runs and stages have defaults of their own: see `inorder config show --stage NAME` ({names}, ...)")
     if found.file is None:
         info(f"no {FILE} in the current directory")
 
 
 def _resolve(given: Given, stage: str | None) -> tuple[Settings, dict[str, Value]]:
-    """All options of a run, and those of a built-in stage alone."""
+    """The settings of a run, and the options to show."""
     if stage is None:
-        return resolve(given), {}
-    if stage in BUILTIN:
+        found = resolve(given)
+    elif stage in (RUN, *STEPS):
+        return _resolve_run(SettingsReader(given), stage)
+    elif stage == EXPORT:
+        from inorder.targets.export import OPTIONS
+
         reader = SettingsReader(given)
-        _, settings = load_builtin(stage, [], reader)
-        defaults = {name: Value(value, "default") for name, value in default_values(stage).items()}
-        own = {name: defaults[name] for name in OWN.get(stage, {})}
-        return settings, own | reader.for_stage(stage).own_values(stage)
-    if ":" in stage:
-        return resolve(given, load_job(stage, []).stage), {}
-    data = open_data(None, given)
-    [name] = data.select_stages(stage)
-    return resolve(given, load_recorded_job(data, name).stage), {}
+        found = reader.for_stage(EXPORT).with_defaults(OPTIONS)
+        return found, found.values | _list_own(reader, EXPORT)
+    elif ":" in stage:
+        found = resolve(given, load_job(stage, []).stage)
+    else:
+        data = open_data(None, given)
+        [name] = data.select_stages(stage)
+        found = resolve(given, load_recorded_job(data, name).stage)
+    return found, found.values
+
+
+def _resolve_run(reader: SettingsReader, stage: str) -> tuple[Settings, dict[str, Value]]:
+    """The same for a run of all steps, or of one. The time limit of one of several steps is shown as `step.timeout_s`,
+    as its table in the file would set it."""
+    settings = read_run_settings(reader)
+    values = {name: value for name, value in settings.values.items() if name not in (*NOT_OF_RUN, TIMEOUT)}
+    steps = STEPS if stage == RUN else (stage,)
+    for step in steps:
+        own = read_step_values(reader, step)
+        limit = own.pop(TIMEOUT)
+        values[TIMEOUT if stage == step else f"{step}.{TIMEOUT}"] = limit
+        values |= own
+    return settings, values | (_list_own(reader, EXPORT) if stage == RUN else {})
+
+
+def _list_own(reader: SettingsReader, stage: str) -> dict[str, Value]:
+    """The options of one stage alone."""
+    return {name: value for name, value in read_step_values(reader, stage).items() if name in OWN[stage]}

@@ -4,22 +4,30 @@ import os
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import typer
+import msgspec
 
-from inorder.cli.builtin import sort_stages
 from inorder.cli.data_dir import DataDirectory, open_data
-from inorder.cli.dry_run import DEPENDS, FAIL, PROCESS, REMOVE, SKIP, DryRun, Forecast, compare_fingerprint
-from inorder.cli.option_spec import Section
+from inorder.cli.dry_run import (
+    DEPENDS,
+    FAIL,
+    PROCESS,
+    REMOVE,
+    SKIP,
+    DryRun,
+    Forecast,
+    WrittenFiles,
+    compare_fingerprint,
+)
 from inorder.cli.output import indent_lines, pluralize, print_json, print_out, to_one_line
-from inorder.cli.parameters import DataOption, JsonOption, StageOption
+from inorder.cli.parameters import DataOption, JsonOption, StageOption, make_argument
+from inorder.cli.pipeline import read_recorded_request
 from inorder.cli.settings import SettingsReader
 from inorder.cli.stage_loader import load_recorded_jobs
 from inorder.engines.attempt import escape_surrogates
-from inorder.files.listing import share_listings
-from inorder.files.predicted import predict_files
+from inorder.pipeline.names import is_chosen
+from inorder.pipeline.questions.explanation import FileExplanation, LatestResult, StepExplanation, explain_file
 from inorder.stage.manifest.item_status import ItemStatuses
-from inorder.stage.manifest.reader import ManifestRow, decode_row, read_line_at
-from inorder.stage.manifest.rows import repeat_row
+from inorder.stage.manifest.reader import ManifestRow, read_line_at
 
 ABSENT = "absent"
 _NOT_FOUND = "not found in the plan of this stage"
@@ -35,35 +43,78 @@ _HASH_SHOWN = 12
 
 
 def explain(
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH", help="An input or output file, or the id of an item.", rich_help_panel=Section.INPUT
-        ),
-    ],
+    path: Annotated[str, make_argument("PATH", "An input or output file, or the id of an item.")],
     stage: StageOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain for each stage whether a run would process or skip this input, and what is made from it.
+    """Explain what a run would do with one file: for each step whether it would run and why, and what it did last.
 
-    The stages are those in DATA, with the sources and settings of their latest runs; settings in the environment or in
-    inorder.toml come first. Run it in the directory where they were run. The words are those of `inorder plan`.
+    PATH is a file, a member of an archive (`box.zip/letter.md`), an address, or an id. The settings are those of the
+    last run; settings in the environment or in inorder.toml come first. If a step would run because its settings have
+    changed, the part that changed is named. A file that is ignored names the rule.
+
+    Items of your own stages in DATA are explained, too. Run it in the directory where they were run.
     """
     directory = open_data(data)
     reader = SettingsReader({} if data is None else {"data": data})
-    names = sort_stages(directory.select_stages(stage))
+    has_library, names = directory.select(stage)
+    file = None
+    if has_library:
+        file = explain_file(path, read_recorded_request(reader, ()).settings, directory.root)
+        steps = [step for step in file.steps if stage is None or is_chosen(step.step, stage)]
+        file = msgspec.structs.replace(file, steps=steps)
     found: list[dict[str, Any]] = []
     derived: set[str] = set()
-    with share_listings(), predict_files() as files:
-        for job in load_recorded_jobs(directory, names, lambda name: reader.for_stage(name).own_fields(name)):
-            options = reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
-            found += _explain_stage(directory, DryRun(job, options, files), job.stage.name, path, derived)
+    written: WrittenFiles = {}
+    for job in load_recorded_jobs(directory, names) if names else ():
+        options = reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
+        found += _explain_stage(directory, DryRun(job, options, written), job.stage.name, path, derived)
     if as_json:
-        print_json({"path": os.path.abspath(path), "stages": found})
+        print_json({"path": os.path.abspath(path), "file": file, "stages": found})
         return
+    if file is not None:
+        print_out(*_format_file(file, path))
     for one in found:
-        print_out(*_format(one, path))
+        if file is None or one["verdict"] != ABSENT:
+            print_out(*_format(one, path))
+
+
+# ---- Files
+
+
+def _format_file(file: FileExplanation, path: str) -> list[str]:
+    reason = f"of {file.copy_of}" if file.copy_of else file.reason
+    lines = [f"{file.item_id or path}: {file.file_class}{f': {reason}' if reason else ''}"]
+    if file.parts:
+        lines.append(f"  {pluralize(file.parts, 'part')} of it were read by a run that was interrupted")
+    for step in file.steps:
+        lines += _format_step(step)
+    return lines
+
+
+def _format_step(step: StepExplanation) -> list[str]:
+    lines = [f"  {step.step}: {_VERBS[step.verdict]}: {step.reason}"]
+    lines += [
+        f"    {name}: was {each.was or '(none)'}, is {each.now or '(none)'}" for name, each in step.changed.items()
+    ]
+    lines.append(f"    last: {_format_result(step.latest)}")
+    if step.latest is not None and step.latest.traceback:
+        lines += [f"  {line}" for line in indent_lines(step.latest.traceback)]
+    return lines
+
+
+def _format_result(latest: LatestResult | None) -> str:
+    if latest is None:
+        return "it has not run"
+    when = f", {latest.at}" if latest.at else ""
+    if latest.status == "made":
+        return f"made in {latest.duration_ms:.0f} ms{when}"
+    tries = pluralize(latest.attempts, "attempt")
+    return f"failed ({latest.category}, {tries}{when}): {to_one_line(latest.message)}"
+
+
+# ---- Items of stages
 
 
 def _explain_stage(
@@ -121,12 +172,7 @@ def _describe_latest(data: DataDirectory, stage: str, item_id: str, statuses: It
 
 def _read_latest(data: DataDirectory, stage: str, item_id: str, statuses: ItemStatuses) -> ManifestRow | None:
     status = statuses.get(escape_surrogates(item_id))
-    if status is None:
-        return None
-    line = read_line_at(data.layout(stage).manifest, status.latest)
-    if line.row is None or line.row.is_satisfied == status.is_satisfied:
-        return line.row
-    return decode_row(repeat_row(line.raw, line.row.seq, keeps_result=True))  # a row of an earlier run stands for it
+    return None if status is None else read_line_at(data.layout(stage).manifest, status.latest).row
 
 
 def _format(described: dict[str, Any], path: str) -> list[str]:

@@ -5,35 +5,28 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import describe_defaults, run_builtin
-from inorder.cli.option_spec import Section
-from inorder.cli.output import print_json
-from inorder.cli.parameters import Given, JsonOption, run_options
+from inorder.cli.parameters import Given, JsonOption, make_argument, run_options
+from inorder.cli.pipeline import RUN_OPTIONS, describe_defaults, run_steps
 
 
-@run_options(partial(describe_defaults, ["index"]), ["index"])
+@run_options(partial(describe_defaults, ["index"]), ["index"], RUN_OPTIONS)
 def index(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[SRC]...",
-            help="Directories with source code. Without any, only documents are indexed.",
-            rich_help_panel=Section.INPUT,
+        make_argument(
+            "[SRC]...", "Directories with source code. Without any, the files that DATA knows are considered."
         ),
     ] = None,
     as_json: JsonOption = False,
     *,
     given: Given,
 ) -> None:
-    """Build the search index from source code and from the chunks and vectors in DATA.
+    """Make source code, and the chunks in DATA, searchable.
 
-    Writes DATA/index.sqlite. Hidden files are left out, and files named in .gitignore or .inorderignore. Binary,
-    generated and very large files are skipped with the reason. Changed files are replaced and deleted ones removed, all
-    at once: until then, searches use the previous index.
+    This is a step of `inorder run`, alone. Documents in SRC that are new or have changed are not read: `inorder run`
+    does that. Hidden files are left out, and files named in .gitignore or .inorderignore. Binary, generated and very
+    large files are not read; the reason is shown. Files that are gone from SRC are removed.
 
     Exit codes are those of `inorder doctags`.
     """
-    outcomes, code = run_builtin(["index"], sources or [], given)
-    if as_json:
-        print_json(outcomes[0])
-    raise typer.Exit(code)
+    raise typer.Exit(run_steps(["index"], sources or [], given, as_json=as_json))

@@ -6,36 +6,34 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated
 
-import typer
-
-from inorder.cli.builtin import ENTRIES, describe_defaults, load_builtin, sort_stages
-from inorder.cli.data_dir import open_data
-from inorder.cli.dry_run import PROCESS, SKIP, VERDICTS, DryRun, Forecast
-from inorder.cli.option_spec import Section
+from inorder.cli.data_dir import DataDirectory, open_data
+from inorder.cli.dry_run import PROCESS, SKIP, VERDICTS, DryRun, Forecast, WrittenFiles
 from inorder.cli.output import encode_json, encode_text, print_out, stream_json, stream_lines
-from inorder.cli.parameters import Given, JsonOption, StageOption, run_options
-from inorder.cli.settings import SettingsReader
+from inorder.cli.parameters import Given, JsonOption, StageOption, make_argument, run_options
+from inorder.cli.pipeline import STEPS, describe_defaults, read_recorded_request, read_request, require_library
+from inorder.cli.settings import SettingsReader, resolve
 from inorder.cli.stage_loader import StageJob, load_job, load_recorded_jobs
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import require
-from inorder.files.listing import share_listings
-from inorder.files.predicted import predict_files
+from inorder.pipeline.outcome import describe_counts, describe_not_read
+from inorder.pipeline.questions.prediction import FileForecast, Prediction
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import is_address
 
 DECIDING = ("data", "resume", "force", "fingerprinting")
-"""The options of every run that decide which items it processes."""
+"""The options of every run that decide which files and items it processes."""
+_SOURCED = ("doctags", "index")
+"""Steps whose commands read SRC."""
 
 
-@run_options(partial(describe_defaults, list(ENTRIES)), list(ENTRIES), DECIDING)
+@run_options(partial(describe_defaults, list(STEPS)), list(STEPS), DECIDING)
 def plan(
     what: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[MODULE:NAME] [SRC]...",
-            help="Files and directories, as for `inorder run`; or a stage and its sources, as for `inorder stage`. "
-            "Without any, the stages in DATA with the sources and settings of their latest runs.",
-            rich_help_panel=Section.INPUT,
+        make_argument(
+            "[MODULE:NAME] [SRC]...",
+            "Files and directories, as for `inorder run`; or a stage and its sources, as for `inorder stage`. "
+            "Without any, the sources in DATA, with the settings of the last run.",
         ),
     ] = None,
     stage: StageOption = None,
@@ -43,27 +41,102 @@ def plan(
     *,
     given: Given,
 ) -> None:
-    """Show what a run would do with each item and why, without running anything.
+    """Show what a run would do with each file and why, without running anything.
 
-    process: it would be processed. skip: it is up to date, or there is nothing to do. depends: an earlier stage makes
-    its input again; it is processed if that changes the input. remove: its results would be removed. fail: it would
-    fail. It is assumed that the items to be processed succeed. The parts of a long PDF are known when its pages have
-    been counted.
+    There is a line for each file that is new, has changed, is gone, is a copy, is not read, failed before, or has a
+    step to run, with the steps and why they run. The last line has the counts of the run in its words. A step that
+    reads the result of an earlier one may not run: `chunk: if the document changes`. It is assumed that steps succeed.
 
-    Give the options that the run will be given. With --stage, the stage is run alone.
+    With --stage, one step alone, or a stage of your own with the sources and settings of its latest run. For each item
+    of a stage of your own it says: process, skip, depends (an earlier stage makes its input again), remove, or fail.
+
+    Give the options that the run will be given. DATA need not exist, and nothing is written.
     """
     reader = SettingsReader(given)
-    jobs = list(_load_jobs(what or [], stage, given.get("data"), reader))
+    first = what[0] if what else ""
+    is_stage = ":" in first and not is_address(first) and not os.path.exists(first)
+    data = os.path.abspath(resolve(given).data)
+    has_library = DataDirectory(data).has_library
+    if is_stage or not (what or stage in STEPS or (has_library and stage is None)):
+        _plan_stages(list(_load_jobs(what or [], stage, given.get("data"), reader)), as_json=as_json)
+        return
+    require(stage is None or stage in STEPS, f"--stage must be one of {', '.join(STEPS)}; got {stage!r}")
+    _plan_files(_predict(reader, what or [], stage, data), as_json=as_json)
+
+
+# ---- Files
+
+
+def _predict(reader: SettingsReader, sources: list[str], step: str | None, data: str) -> Prediction:
+    """Ask for the plan of the run that these arguments mean."""
+    if step is None:
+        request = read_request(reader, STEPS, sources) if sources else read_recorded_request(reader, ())
+    else:
+        require(
+            not sources or step in _SOURCED, f"inorder {step} reads what is in DATA; give no SRC with --stage {step}"
+        )
+        request = read_request(reader, [step], sources)
+    if not sources:
+        require_library(data)
+    options = request.options
+    return Prediction(
+        request.sources,
+        request.settings,
+        data=data,
+        is_known=step is not None and not sources,
+        force=options.force or not options.resume,
+    )
+
+
+def _plan_files(prediction: Prediction, *, as_json: bool) -> None:
+    if as_json:
+        stream_json("files", map(encode_json, prediction), lambda: _describe_rest(prediction))
+        return
+    stream_lines(encode_text(_format_file(found)) for found in prediction)
+    outcome = prediction.outcome
+    print_out(
+        *outcome.notes,
+        describe_counts(outcome.counts),
+        *(f"not read: {line}" for line in describe_not_read(outcome.not_read)),
+    )
+
+
+def _describe_rest(prediction: Prediction) -> dict[str, object]:
+    outcome = prediction.outcome
+    return {"counts": outcome.counts, "not_read": outcome.not_read, "notes": outcome.notes}
+
+
+def _format_file(found: FileForecast) -> str:
+    return f"{found.file_class:8}  {found.item_id}  {found.describe()}".rstrip()
+
+
+# ---- Items of stages
+
+
+def _load_jobs(
+    what: list[str], stage: str | None, data: str | None, reader: SettingsReader
+) -> Iterator[tuple[StageJob, StageOptions]]:
+    if what:
+        jobs = [load_job(what[0], what[1:])]
+        require(stage in (None, jobs[0].stage.name), f"{what[0]} is stage {jobs[0].stage.name}; got --stage {stage}")
+    else:
+        directory = open_data(data)
+        jobs = load_recorded_jobs(directory, directory.select_stages(stage))
+    for job in jobs:
+        yield job, reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
+
+
+def _plan_stages(jobs: list[tuple[StageJob, StageOptions]], *, as_json: bool) -> None:
     counts = {job.stage.name: Counter(dict.fromkeys(VERDICTS, 0)) for job, _ in jobs}
 
     def predict() -> Iterator[tuple[str, Forecast]]:
-        with share_listings(), predict_files() as files:
-            for job, options in jobs:
-                dry_run = DryRun(job, options, files)
-                for found in dry_run.predict():
-                    counts[job.stage.name][found.verdict] += 1
-                    yield job.stage.name, found
-                dry_run.close()
+        written: WrittenFiles = {}
+        for job, options in jobs:
+            dry_run = DryRun(job, options, written)
+            for found in dry_run.predict():
+                counts[job.stage.name][found.verdict] += 1
+                yield job.stage.name, found
+            dry_run.close()
 
     if as_json:
         stream_json("items", (_encode(name, found) for name, found in predict()), lambda: {"stages": counts})
@@ -72,26 +145,6 @@ def plan(
     for name, counted in counts.items():
         shown = {verdict: count for verdict, count in counted.items() if count or verdict in (PROCESS, SKIP)}
         print_out(f"{name}: " + ", ".join(f"{count} {verdict}" for verdict, count in shown.items()))
-
-
-def _load_jobs(
-    what: list[str], stage: str | None, data: str | None, reader: SettingsReader
-) -> Iterator[tuple[StageJob, StageOptions]]:
-    if what and (":" not in what[0] or is_address(what[0]) or os.path.exists(what[0])):
-        require(stage is None or stage in ENTRIES, f"--stage must be one of {', '.join(ENTRIES)}; got {stage!r}")
-        for name in ENTRIES if stage is None else [stage]:
-            job, settings = load_builtin(name, what, reader)
-            yield job, settings.to_options()
-        return
-    if what:
-        jobs = [load_job(what[0], what[1:])]
-        require(stage in (None, jobs[0].stage.name), f"{what[0]} is stage {jobs[0].stage.name}; got --stage {stage}")
-    else:
-        directory = open_data(data)
-        names = sort_stages(directory.select_stages(stage))
-        jobs = load_recorded_jobs(directory, names, lambda name: reader.for_stage(name).own_fields(name))
-    for job in jobs:
-        yield job, reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
 
 
 def _encode(stage: str, found: Forecast) -> bytes:

@@ -1,25 +1,34 @@
-"""`inorder retry`: run the failed items of a stage again.
+"""`inorder retry`: run what is failed again: the failed files of the pipeline, and the failed items of stages.
 
-The plan of a retry is a part of the plan of the stage, so it gets a journal of its own, which replaces the previous
-one. After a run that has ended, that is harmless. After an interrupted run it would lose the position to resume from,
-so that run must be resumed first. An interrupted retry is repeated: items that it has completed are not failed any
-more.
+The failed files are one run of the pipeline, with the settings of the last one. It looks at no other file.
+
+The plan of a retry of a stage is a part of the plan of the stage, so it gets a journal of its own, which replaces the
+previous one. After a run that has ended, that is harmless. After an interrupted run it would lose the position to
+resume from, so that run must be resumed first. An interrupted retry is repeated: items that it has completed are not
+failed any more.
 """
+
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import typer
 
-from inorder.cli.builtin import describe_stage_defaults, sort_stages
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.exit_codes import Exit
 from inorder.cli.output import info, pluralize, print_json
 from inorder.cli.parameters import Given, JsonOption, StageOption, run_options
-from inorder.cli.settings import resolve
+from inorder.cli.pipeline import read_recorded_request, run_request
+from inorder.cli.settings import SettingsReader, describe_stage_defaults, resolve
 from inorder.cli.stage_loader import StageJob, load_recorded_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
+from inorder.library.reader import LibraryReader
 from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
 from inorder.stage.manifest.item_status import ItemStatuses
+
+if TYPE_CHECKING:
+    from inorder.pipeline.outcome import RunOutcome
 
 ONLY_FAILURES = "failures"
 """`only` in the origin of a run: its plan held the failed items alone."""
@@ -27,17 +36,21 @@ ONLY_FAILURES = "failures"
 
 @run_options(describe_stage_defaults)
 def retry(stage: StageOption = None, as_json: JsonOption = False, *, given: Given) -> None:
-    """Run the items again that failed the last time they were tried, and nothing else.
+    """Run the files and items again that are failed, and nothing else.
 
-    Their new rows are appended to the manifest. Run it in the directory where the stage was run, so that the stage can
-    be imported. Options can also be set by environment variables or in inorder.toml.
+    A failed file is taken through the step that failed and those after it, with the settings of the last run. Files
+    that are encrypted, damaged or cannot be read are tried again, too. One that is gone or excluded now is forgotten.
 
-    Exit codes are those of `inorder stage`: 0 means that no failed item is left.
+    Of your own stages, the failed items run again. Run it in the directory where the stage was run, so that the stage
+    can be imported. Options can also be set by environment variables or in inorder.toml.
+
+    Exit codes are those of `inorder run`: 0 means that no failed file or item is left.
     """
     data = open_data(None, given)
+    has_library, stages = data.select(stage)
+    run, code = _retry_files(data, given) if has_library else (None, Exit.DONE)
     outcomes = []
-    code = Exit.DONE
-    for name in sort_stages(data.select_stages(stage)):
+    for name in stages if code in (Exit.DONE, Exit.ITEMS_FAILED) else ():
         outcome, code_here = _retry_stage(data, name, given)
         if outcome is not None:
             outcomes.append(outcome)
@@ -45,10 +58,19 @@ def retry(stage: StageOption = None, as_json: JsonOption = False, *, given: Give
         if code not in (Exit.DONE, Exit.ITEMS_FAILED):
             break
     if as_json:
-        print_json({"stages": outcomes})
-    elif not outcomes:
+        print_json({"run": run, "stages": outcomes})
+    elif run is None and not outcomes:
         info("nothing to retry")
     raise typer.Exit(code)
+
+
+def _retry_files(data: DataDirectory, given: Given) -> tuple["RunOutcome | None", Exit]:
+    """Run the failed files of the library. Return None if there are no failed files."""
+    with closing(LibraryReader(data.root)) as library:
+        if next(library.list_failures(), None) is None:
+            return None, Exit.DONE
+    reader = SettingsReader(given)
+    return run_request(read_recorded_request(reader, (), retries=True), reader)
 
 
 def _retry_stage(data: DataDirectory, stage: str, given: Given) -> tuple[StageOutcome | None, Exit]:
@@ -84,11 +106,4 @@ def _select_items(job: StageJob, data: DataDirectory, failed: set[str]) -> Stage
     if missing := len(failed) - len(items):
         is_are = "is" if missing == 1 else "are"
         info(f"{job.stage.name}: {pluralize(missing, 'failed item')} {is_are} no longer in the plan; left unchanged")
-    return StagePlan(
-        job.stage.name,
-        items,
-        len(items),
-        is_stored=plan.is_stored,
-        policy=plan.policy,
-        owns_device=plan.owns_device,
-    )
+    return StagePlan(job.stage.name, items, len(items), policy=plan.policy)

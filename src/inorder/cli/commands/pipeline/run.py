@@ -1,45 +1,48 @@
 """`inorder run`: from files to a searchable index."""
 
-import os
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import NoReturn
+from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import BUILTIN, ENTRIES, describe_defaults, run_builtin
+from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json
-from inorder.cli.parameters import Given, JsonOption, SourcesArgument, run_options
+from inorder.cli.parameters import Given, JsonOption, SourcesArgument, make_option, run_options
+from inorder.cli.pipeline import RUN_OPTIONS, STEPS, describe_defaults, run_all
+from inorder.cli.stage_runner import EXPORT
 
 
-@run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
+@run_options(partial(describe_defaults, [*STEPS, EXPORT]), [*STEPS, EXPORT], RUN_OPTIONS)
 def run(
     sources: SourcesArgument,
+    name: Annotated[
+        str | None,
+        make_option(
+            Section.INPUT,
+            "NAME",
+            "Name of the source, if there is one SRC and it is new. Default: the last part of its path.",
+            "--as",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     *,
     given: Given,
 ) -> None:
-    """Process documents and source code: run doctags, chunk, embed and index, in this order. With --to, the index is
-    then exported to a database: after each run, the database equals the index.
+    """Make documents and source code searchable: convert, chunk, index and embed every file that is new or has changed.
+
+    `inorder run docs src` reads two folders. Each becomes a source with a name, which its files keep; other sources in
+    DATA stay as they are. Search works while the first run goes on.
 
     Run it again after a change: only what depends on the change is processed. Run it again after an interruption: it
-    resumes.
+    resumes. Hidden files are left out, and files named in .inorderignore (.gitignore syntax); for source code, files
+    named in .gitignore, too.
 
-    The exit code is the worst of the stages; see `inorder doctags --help`.
+    With --to, the index is then exported to a database: after each run, the database equals the index.
+
+    Exit codes: 0 done, 1 the machine failed, 2 wrong usage, 3 files of these sources have failed, 4 too many files
+    failed, 5 DATA is in use, 6 DATA is damaged, 130 SIGINT, 143 SIGTERM.
     """
-    if os.environ.get("INORDER_ONE_RUN") == "1":
-        _run_one(sources, given, as_json=as_json)
-    outcomes, code = run_builtin(list(BUILTIN), sources, given)
-    if as_json:
-        print_json({"stages": outcomes})
-    raise typer.Exit(code)
-
-
-def _run_one(sources: Sequence[str | Path], given: Given, *, as_json: bool) -> NoReturn:
-    from inorder.cli.one_run import run_one  # with everything that a run needs
-
-    outcome, code = run_one(list(ENTRIES), sources, given)
+    outcome, code = run_all(sources, given, name=name)
     if as_json:
         print_json(outcome)
     raise typer.Exit(code)

@@ -4,11 +4,9 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import describe_stage_defaults
-from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json
-from inorder.cli.parameters import Given, JsonOption, run_options
-from inorder.cli.settings import resolve
+from inorder.cli.parameters import Given, JsonOption, make_argument, run_options
+from inorder.cli.settings import describe_stage_defaults, resolve
 from inorder.cli.stage_loader import load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
 
@@ -17,17 +15,10 @@ from inorder.cli.stage_runner import check_options, report_outcome, run_job
 def stage(
     entry: Annotated[
         str,
-        typer.Argument(
-            metavar="MODULE:NAME",
-            help="The stage: a module, in the current directory or installed, and a Stage in it.",
-            rich_help_panel=Section.INPUT,
-        ),
+        make_argument("MODULE:NAME", "The stage: a module, in the current directory or installed, and a Stage in it."),
     ],
     sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SRC]...", help="Files and directories for the plan of the stage.", rich_help_panel=Section.INPUT
-        ),
+        list[str] | None, make_argument("[SRC]...", "Files and directories for the plan of the stage.")
     ] = None,
     as_json: JsonOption = False,
     *,

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-import typer
 
 from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.commands.search.query_options import ModeOption, OnlyOption, RerankOption
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, pluralize, print_json, print_out
-from inorder.cli.parameters import DataOption, JsonOption
+from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
 from inorder.errors import OperatorError, require
 from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
 from inorder.index.search import SearchOptions
@@ -30,19 +29,13 @@ class Setting(NamedTuple):
 
 
 def eval(
-    queries: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUERIES", help="Questions: JSON lines with id and text.", rich_help_panel=Section.INPUT
-        ),
-    ],
+    queries: Annotated[Path, make_argument("QUERIES", "Questions: JSON lines with id and text.")],
     judgements: Annotated[
         Path,
-        typer.Argument(
-            metavar="QRELS",
-            help="Answers: question, document and grade, separated by tabs. A document is an item id, a path below the "
+        make_argument(
+            "QRELS",
+            "Answers: question, document and grade, separated by tabs. A document is an item id, a path below the "
             "source, or a file name.",
-            rich_help_panel=Section.INPUT,
         ),
     ],
     mode: ModeOption = "auto",
@@ -50,18 +43,18 @@ def eval(
     rerank: RerankOption = "",
     against: Annotated[
         str,
-        typer.Option(
-            metavar="NAME=VALUE,...",
-            help=f"Compare with other settings, as in mode=lexical or data=other-data. Names: {', '.join(_SETTINGS)}.",
-            rich_help_panel=Section.QUERY,
+        make_option(
+            Section.QUERY,
+            "NAME=VALUE,...",
+            f"Compare with other settings, as in mode=lexical or data=other-data. Names: {', '.join(_SETTINGS)}.",
         ),
     ] = "",
     part: Annotated[
         str,
-        typer.Option(
-            metavar="N/M",
-            help="Only every Mth question, beginning with the Nth: 1/2 to develop, 2/2 to report. Default: all.",
-            rich_help_panel=Section.QUERY,
+        make_option(
+            Section.QUERY,
+            "N/M",
+            "Only every Mth question, beginning with the Nth: 1/2 to develop, 2/2 to report. Default: all.",
         ),
     ] = "",
     data: DataOption = None,

@@ -2,12 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 from inorder.cli.commands.search.presentation import print_places, read_index
-from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json, print_out
-from inorder.cli.parameters import DataOption, JsonOption
+from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.errors import OperatorError
 from inorder.index.symbols import call_graph
 
@@ -15,9 +12,7 @@ _TITLES = {"definitions": "defined", "callers": "called by", "callees": "calls"}
 
 
 def graph(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A function, method or class.", rich_help_panel=Section.INPUT)
-    ],
+    name: Annotated[str, make_argument("NAME", "A function, method or class.")],
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from inorder.cli.output import info, pluralize, print_out
 from inorder.cli.settings import resolve
 from inorder.index.hits import Hit
@@ -58,28 +60,16 @@ def describe_generation(found: Generation) -> dict[str, Any]:
 
 def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> dict[str, Any]:
     lines = answer.make_snippet(hit, context)
-    return {
+    described = msgspec.structs.asdict(hit)
+    only, _ = described.pop("file_kind"), described.pop("number")
+    return described | {
         "rank": rank,
         "score": round(hit.score, 6),
-        "ranks": hit.ranks,
         "shares": {name: round(share, 6) for name, share in hit.shares.items()},
-        "reasons": hit.reasons,
         "location": hit.locate(_find_line(lines)),
-        "path": hit.path,
-        "item_id": hit.item_id,
-        "copies": hit.copies,
-        "kind": hit.kind,
-        "only": hit.file_kind,
-        "language": hit.language,
-        "name": hit.name,
-        "context": hit.context,
-        "start": hit.start,
-        "end": hit.end,
-        "pages": hit.pages,
-        "chunk_id": hit.chunk_id,
+        "only": only,
         "snippet": [line.text for line in lines],
         "marks": [line.marks for line in lines],
-        "text": hit.text,
     }
 
 

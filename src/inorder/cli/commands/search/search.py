@@ -16,9 +16,8 @@ from inorder.cli.commands.search.query_options import (
     RerankOption,
 )
 from inorder.cli.exit_codes import Exit
-from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json
-from inorder.cli.parameters import DataOption, JsonOption
+from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.errors import require
 from inorder.index.ranking.snippets import CONTEXT
 from inorder.index.search import SearchOptions
@@ -31,12 +30,7 @@ from inorder.targets.registry import search_target
 
 def search(
     question: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QUERY...",
-            help="Words; or a name: sym:Kernel.step, def:step, ref:step, imports:msgspec.",
-            rich_help_panel=Section.INPUT,
-        ),
+        list[str], make_argument("QUERY...", "Words; or a name: sym:Kernel.step, def:step, ref:step, imports:msgspec.")
     ],
     mode: ModeOption = "auto",
     path: PathOption = "",
@@ -45,8 +39,7 @@ def search(
     only: OnlyOption = "",
     rerank: RerankOption = "",
     count: Annotated[
-        int,
-        typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False),
+        int, typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False)
     ] = 10,
     context: Annotated[
         int,

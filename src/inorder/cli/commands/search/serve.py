@@ -9,6 +9,7 @@ import typer
 from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_out
+from inorder.cli.parameters import make_option
 from inorder.errors import OperatorError, require
 from inorder.serve.options import LOOPBACK, PORT, ServeOptions
 from inorder.serve.server import make_token, read_token, run_server
@@ -17,11 +18,8 @@ from inorder.serve.server import make_token, read_token, run_server
 def serve(
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            help="Directory to serve (DATA); may be given several times. Default: .inorder.",
-            rich_help_panel=Section.INPUT,
+        make_option(
+            Section.INPUT, "DIR", "Directory to serve (DATA); may be given several times. Default: .inorder.", "--data"
         ),
     ] = None,
     host: Annotated[

@@ -2,21 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
 from inorder.cli.commands.search.presentation import print_places, read_index
-from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json
-from inorder.cli.parameters import DataOption, JsonOption
+from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.errors import OperatorError
 from inorder.index.symbols import list_symbols
 
 
 def symbols(
-    path: Annotated[
-        str,
-        typer.Argument(metavar="PATH", help="A source file, or the end of its path.", rich_help_panel=Section.INPUT),
-    ],
+    path: Annotated[str, make_argument("PATH", "A source file, or the end of its path.")],
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inorder.errors import OperatorError
 from inorder.files.package_versions import find_version
-from inorder.stage.file_stat import FileStat
+from inorder.stage.files.file_stat import FileStat
 from inorder.stage.fingerprints import hash_file
 
 _FILES_MAX = 1000

@@ -43,11 +43,6 @@ _POLICIES: dict[str, Policy] = {
     "tei": "io",
     "openai": "io",
 }
-_MODULES = {
-    "static": "inorder.documents.embed.providers.static.provider",
-    "hash": "inorder.documents.embed.providers.hashing",
-}
-"""Those that every worker opens, and that need no further package."""
 _WITHOUT_DETAIL = {"hash", "minilm", "static", "wordllama"}
 _NEVER_DETAILED = {"minilm", "static", "wordllama"}
 
@@ -94,11 +89,6 @@ def open_sparse(spec: str) -> "SparseProvider":
     from .splade import open_splade
 
     return open_splade(detail)
-
-
-def find_module(spec: str) -> str:
-    """The module of a provider that every worker opens; empty: it is not one of these, or needs a further package."""
-    return _MODULES.get(_parse_spec(spec)[0], "")
 
 
 def policy(spec: str) -> Policy:

@@ -1,23 +1,23 @@
-"""Opens the providers of a stage where they belong: cheap ones in every worker that has documents to embed, all others
-in a process of their own.
+"""Opens the process of the providers that need a GPU, a model or a server, and connects the worker processes to it.
 
-engine  policy      providers that need a GPU, a model or a server
+engine  policy      where such a provider is
 local   cpu, gpu    in the process of the providers, which all worker processes call
 local   io          in the driver, shared by its threads
 ray     any         in every worker, which has its own GPU
+
+In the last two cases nothing is opened here: who computes vectors opens the provider with the first texts.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from inorder.documents.embed.providers.registry import open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.documents.embed.worker import OPEN_ERROR, OPENER
 from inorder.engines.base import count_callers
-from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageOutcome
+
+if TYPE_CHECKING:
+    from .keeping import ProviderKeeper
 
 
 class OpenProviders:
@@ -27,76 +27,43 @@ class OpenProviders:
         self,
         specs: Mapping[str, str],
         limits: ServerLimits,
+        keeper: "ProviderKeeper | None" = None,
     ) -> None:
+        """`keeper` has the process of an earlier run, and keeps that of this one."""
+        self._keeper = keeper
         self._specs = specs
         self._limits = limits
-        self.shared = tuple(family for family, spec in specs.items() if policy(spec) != "cpu")
-        """Families whose provider is opened once for all workers of this machine."""
         self._address = ""
-        self._open_now: list[Any] = []
-        """What this process must close."""
         self._process: Any = None
         """The process of the providers; None: there is none."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open_now": [], "_process": None}
+        return {**self.__dict__, "_process": None, "_keeper": None}
 
     def open_in_driver(self, context: StageContext) -> None:
-        """Called before the stage: prepare the process of the providers, or open all of them for the threads."""
-        options = context.options
-        if options.engine != "local":
-            return
-        if options.policy == "io":
-            self._open(self._specs, context)
-        elif self.shared:
-            from .keeping import open_process
+        """Called before the stage: prepare the process of the providers, if there is to be one."""
+        if context.options.engine == "local" and context.options.policy != "io":
+            from .keeping import ProviderKeeper
 
             self._address = "unavailable"  # should the next line fail, no worker opens a model of its own
-            self._process = open_process({family: self._specs[family] for family in self.shared}, self._limits)
+            self._process = (self._keeper or ProviderKeeper()).open(self._specs, self._limits)
             self._address = self._process.address
 
     def open_in_worker(self, context: StageContext) -> None:
-        """Called once in every worker process. Cheap providers are opened with the first document: the process that
-        sums up the corpus may have none."""
-        shared = self.shared if self._address else ()
-        self._open([family for family in self.shared if family not in shared], context)
-        context.resources[OPENER] = partial(self._open_family, context)
-        if shared:
+        """Called once in every worker process: connect it to the process of the providers, if there is one."""
+        if self._address:
             from .client import RemoteDense, RemoteSparse, ServiceConnection
 
             connection = ServiceConnection(self._address, count_callers(context.options.workers))
-            for family in shared:
+            for family in self._specs:
                 context.resources[family] = (RemoteDense if family == "dense" else RemoteSparse)(connection, family)
 
-    def end_embedding(self) -> None:
-        """Called when all documents are embedded: the process of the providers ends while the corpus is summarized. One
-        that was not started stays: a run that starts over may need it."""
-        if self._process is not None and self._process.process_id is not None:
-            from .keeping import stop_process
-
-            stop_process(self._process)
-
     def close(self, outcome: StageOutcome) -> None:
-        """Called after the stage: close what the driver has opened."""
+        """Called after the stage: end the process of the providers, or keep it."""
         self._address = ""
-        if self._process is not None:
-            from .keeping import release_process
-
-            process, self._process = self._process, None
-            release_process(process, is_complete=outcome.stop_kind is None and not outcome.failed)
-        while self._open_now:
-            self._open_now.pop().close()
-
-    def _open(self, families: Iterable[str], context: StageContext) -> None:
-        for family in families:
-            self._open_family(context, family)
-
-    def _open_family(self, context: StageContext, family: str) -> None:
-        spec = self._specs[family]
-        try:
-            provider = open_dense(spec, self._limits) if family == "dense" else open_sparse(spec)
-        except OperatorError as error:
-            context.resources[OPEN_ERROR] = str(error)
-            return
-        context.resources[family] = provider
-        self._open_now.append(provider)
+        process, self._process = self._process, None
+        if process is not None and self._keeper is None:
+            process.close()
+        elif process is not None and self._keeper is not None:
+            # one whose providers cannot be opened is not worth keeping
+            self._keeper.release(process, keeps=outcome.stop_kind is None and not outcome.failed)

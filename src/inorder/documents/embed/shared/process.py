@@ -65,19 +65,13 @@ class ProviderProcess:
         """Wait until the process has ended and will not be started again."""
         self._thread.join(timeout_s)
 
-    def stop(self) -> None:
-        """Kill the process, and do not wait for its end: the memory of a GPU takes a while to be released. Idempotent;
-        `close` must follow."""
-        if self._is_closing.is_set():
-            return
-        self._is_closing.set()
-        remove_gpu_process(self.read_gpu_bytes)
-        self._wake.close()
-        self._kill()
-
     def close(self) -> None:
         """End the process. Idempotent."""
-        self.stop()
+        if not self._is_closing.is_set():
+            self._is_closing.set()
+            remove_gpu_process(self.read_gpu_bytes)
+            self._wake.close()
+            self._kill()
         atexit.unregister(self.close)
         self._thread.join(_JOIN_S)
         self._listener.close()

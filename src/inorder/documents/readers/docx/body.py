@@ -138,17 +138,11 @@ class Body(Handler):
     def _begin_link(self, attributes: Attributes) -> None:
         relation = self._relations.get(attributes.get("id", ""))
         if self._paragraphs and relation is not None:
-            paragraph = self._paragraphs[-1]
-            paragraph.link_begin, paragraph.link_target = len(paragraph.parts), relation.target
+            self._paragraphs[-1].begin_link(relation.target)
 
     def _end_link(self) -> None:
-        paragraph = self._paragraphs[-1] if self._paragraphs else None
-        if paragraph is None or not paragraph.link_target:
-            return
-        text = collapse_whitespace("".join(paragraph.parts[paragraph.link_begin :]))
-        if text:
-            paragraph.links.append((text, paragraph.link_target))
-        paragraph.link_target = ""
+        if self._paragraphs:
+            self._paragraphs[-1].end_link()
 
     def _begin_math(self) -> None:
         if self._paragraphs:

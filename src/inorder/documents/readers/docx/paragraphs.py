@@ -1,6 +1,7 @@
 """Turns paragraphs of a DOCX file into blocks, by their style, their list, and the block before."""
 
 from inorder.documents.model import AnyBlock, Code, Formula, Heading, ListItem, Paragraph, Picture, Title
+from inorder.documents.readers.office.package import LinkedText
 from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .numbering import Numbering
@@ -10,12 +11,11 @@ _NO_STYLE = DocxStyle()
 _MATH_EMPTY = ("^()", "_()")
 
 
-class OpenParagraph:
+class OpenParagraph(LinkedText):
     """A paragraph whose end has not been reached."""
 
     def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.links: list[tuple[str, str]] = []
+        super().__init__()
         self.pictures: list[Picture] = []
         self.style_id = ""
         self.number_id = ""
@@ -25,8 +25,6 @@ class OpenParagraph:
         self.has_math = False
         self.is_display = False
         """Whether it has a formula on a line of its own."""
-        self.link_begin = 0
-        self.link_target = ""
 
 
 class ParagraphClassifier:

@@ -10,6 +10,7 @@ stays. A page that is still too large is refused.
 import re
 from collections.abc import Iterator
 
+from inorder.documents.readers.document import require_size
 from inorder.errors import ReadError
 
 BYTES_MAX = 64 * 2**20
@@ -43,8 +44,7 @@ _NEVER_NESTED = frozenset(
 
 def sanitize(data: bytes) -> bytes:
     """The page, changed if necessary so that it can be parsed in reasonable time and memory. The text is the same."""
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for HTML is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, "HTML")
     if len(data) <= SMALL_BYTES and data.count(b"<") <= SMALL_TAGS:
         return data
     statistics = _TagStatistics(data)

@@ -1,6 +1,7 @@
 """Walks the tree of a page and builds its blocks, without recursion."""
 
 from collections.abc import Callable
+from functools import partial
 
 from selectolax.lexbor import LexborNode
 
@@ -16,7 +17,7 @@ from .text import inner_code, inner_text
 
 _NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
 
-Leave = Callable[[LexborNode], None] | None
+Leave = Callable[[], None] | None
 Descent = tuple[bool, Leave]
 """Whether to read the children of an element, and what to do at its end."""
 _SKIP: Descent = (False, None)
@@ -51,8 +52,6 @@ class HtmlWalker:
         """How many open elements are main content of the page."""
         self._breaks = 0
         """Line breaks since the last text."""
-        self._links: list[tuple[int, int]] = []
-        """Where the text of each open link begins: the numbers of blocks and of text parts."""
         self._figures: list[_Figure] = []
 
     def walk(self, root: LexborNode) -> None:
@@ -67,7 +66,7 @@ class HtmlWalker:
                     return
                 node, leave = open_elements.pop()
                 if leave is not None:
-                    leave(node)
+                    leave()
                 node = node.next
                 continue
             tag = node.tag or ""
@@ -123,21 +122,15 @@ class HtmlWalker:
         if is_content(tag, node.attributes.get("role") if self._check_attributes else None):
             self._content_depth += 1
             return True, self._end_content
-        return True, self._end_block
+        return True, self.builder.flush
 
-    def _end_block(self, node: LexborNode) -> None:
-        self.builder.flush()
-
-    def _end_content(self, node: LexborNode) -> None:
+    def _end_content(self) -> None:
         self.builder.flush()
         self._content_depth -= 1
 
     def _begin_heading(self, node: LexborNode, tag: str) -> Descent:
         self.builder.open_heading(HEADINGS[tag])
-        return True, self._end_heading
-
-    def _end_heading(self, node: LexborNode) -> None:
-        self.builder.close_heading()
+        return True, self.builder.close_heading
 
     def _begin_list(self, node: LexborNode, tag: str) -> Descent:
         if tag == "ol":
@@ -145,10 +138,7 @@ class HtmlWalker:
             self.builder.open_list(True, _parse_number(attributes.get("start"), 1), attributes.get("type") or "1")
         else:
             self.builder.open_list(False)
-        return True, self._end_list
-
-    def _end_list(self, node: LexborNode) -> None:
-        self.builder.close_list()
+        return True, self.builder.close_list
 
     def _begin_item(self, node: LexborNode, tag: str) -> Descent:
         lists = self.builder.lists
@@ -159,18 +149,15 @@ class HtmlWalker:
             within.next_number = number + 1
             marker = format_number(number, within.style) + "."
         self.builder.open_item(marker)
-        return True, self._end_item
-
-    def _end_item(self, node: LexborNode) -> None:
-        self.builder.close_item()
+        return True, self.builder.close_item
 
     def _begin_term(self, node: LexborNode, tag: str) -> Descent:
         """The term of a definition: a paragraph before its definitions, or an item of the list that contains it."""
         if len(self.builder.lists) == 1:
             self.builder.close_item()
-            return True, self._end_block
+            return True, self.builder.flush
         self.builder.open_item("")
-        return True, self._end_item
+        return True, self.builder.close_item
 
     def _read_code(self, node: LexborNode, tag: str) -> Descent:
         text = inner_code(node, self._check_attributes)
@@ -183,7 +170,7 @@ class HtmlWalker:
     def _read_table(self, node: LexborNode, tag: str) -> Descent:
         if is_layout(node):
             self.builder.flush()
-            return True, self._end_block
+            return True, self.builder.flush
         self.builder.add(read_table(node, self._budget, self._check_attributes))
         return _SKIP
 
@@ -210,20 +197,16 @@ class HtmlWalker:
 
     def _begin_control(self, node: LexborNode, tag: str) -> Descent:
         self.builder.parts.append(" ")
-        return True, self._end_control
-
-    def _end_control(self, node: LexborNode) -> None:
-        self.builder.parts.append(" ")
+        return True, partial(self.builder.parts.append, " ")
 
     def _begin_link(self, node: LexborNode, tag: str) -> Descent:
-        self._links.append((len(self.builder.blocks), len(self.builder.parts)))
-        return True, self._end_link
-
-    def _end_link(self, node: LexborNode) -> None:
-        blocks, pieces = self._links.pop()
         target = (node.attributes.get("href") or "").strip()
         if not target or target.lower().startswith(_NO_TARGET):
-            return
+            return _INLINE
+        return True, partial(self._end_link, target, len(self.builder.blocks), len(self.builder.parts))
+
+    def _end_link(self, target: str, blocks: int, pieces: int) -> None:
+        """Add a link whose text began after so many blocks and pieces of text."""
         written = self.builder.blocks[blocks:]
         if not written:
             text = collapse_whitespace("".join(self.builder.parts[pieces:]))
@@ -245,7 +228,7 @@ class HtmlWalker:
         figure.caption, figure.caption_at = inner_text(node, self._check_attributes), len(self.builder.blocks)
         return _SKIP
 
-    def _end_figure(self, node: LexborNode) -> None:
+    def _end_figure(self) -> None:
         """Give the caption to the picture or table of the figure; if there is none, it becomes a paragraph."""
         self.builder.flush()
         figure = self._figures.pop()

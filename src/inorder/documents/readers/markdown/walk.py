@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from inorder.documents.model import Code
-from inorder.documents.readers.block_builder import BlockBuilder, OpenList
+from inorder.documents.readers.block_builder import BlockBuilder
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 
@@ -47,7 +47,7 @@ class MarkdownWalker:
 
     def _handle_events(self, events: Iterator[Any]) -> None:
         builder, start_handlers, end_handlers = self.builder, self._start_handlers(), self._end_handlers()
-        parts, append, flush = builder.parts, builder.parts.append, builder.flush
+        append, flush = builder.parts.append, builder.flush
         for event in events:
             if type(event) is str:
                 if event == "Rule":
@@ -68,8 +68,7 @@ class MarkdownWalker:
                     end_handlers[value]()
             elif kind == "Start":
                 if value == "Paragraph":
-                    if parts or builder.pictures:
-                        flush()
+                    flush()
                 elif value == "Item":
                     self._begin_item()
                 elif type(value) is dict:
@@ -167,19 +166,16 @@ class MarkdownWalker:
 
     def _begin_list(self, first: int | None) -> None:
         self._descend()
-        builder = self.builder
-        if builder.parts or builder.pictures:
-            builder.flush()
         if first is None:
-            builder.lists.append(OpenList(len(builder.lists), False))
+            self.builder.open_list(False)
             return
         if self._list_delimiters is None:
             self._list_delimiters = list_delimiters(self._text)
-        builder.lists.append(OpenList(len(builder.lists), True, first, next(self._list_delimiters)))
+        self.builder.open_list(True, first, next(self._list_delimiters))
 
     def _end_list(self) -> None:
         self._depth -= 1
-        self.builder.lists.pop()
+        self.builder.close_list()
 
     def _begin_item(self) -> None:
         """Items are counted from the first number on, as Markdown defines it: many authors write 1 for every item."""

@@ -1,6 +1,6 @@
 """Lines of a markup file: decoding, indentation, and the limits that its readers share."""
 
-from inorder.errors import ReadError
+from inorder.documents.readers.document import require_size
 from inorder.files.encoding import decode
 
 BYTES_MAX = 16 * 2**20
@@ -11,8 +11,7 @@ _TAB = 8
 
 def read_lines(data: bytes, format_name: str) -> tuple[list[str], list[str]]:
     """The lines of a file without white space at their ends, and the warnings of its encoding."""
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for {format_name} is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, format_name)
     decoded = decode(data)
     lines = [line.expandtabs(_TAB).rstrip() for line in decoded.text.splitlines()]
     return lines, [decoded.warning] if decoded.warning else []
@@ -23,10 +22,10 @@ def count_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def take_indented(lines: list[str], at: int, least: int = 1) -> tuple[list[str], int]:
+def take_indented(lines: list[str], at: int) -> tuple[list[str], int]:
     """The indented lines from a position on, without their common indentation, and the position after them."""
     end = at
-    while end < len(lines) and (not lines[end] or count_indent(lines[end]) >= least):
+    while end < len(lines) and (not lines[end] or count_indent(lines[end])):
         end += 1
     block = lines[at:end]
     while block and not block[-1]:

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from inorder.documents.model import AnyBlock, Code, Document, Formula, Paragraph, Picture, Title
 from inorder.documents.readers.block_builder import BlockBuilder
-from inorder.documents.readers.document import make_document
+from inorder.documents.readers.document import make_document, require_size
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
@@ -26,8 +26,7 @@ DEPTH_MAX = 1_000
 
 def read(data: bytes, name: str) -> Document:
     """Read a JATS or DocBook file."""
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for XML is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, "XML")
     walker = _XmlWalker()
     try:
         _make_parser(walker).Parse(data, True)
@@ -112,7 +111,7 @@ class _XmlWalker:
             self.builder.flush()
             self._section_depth += 1
         elif name in PARAGRAPHS and self._grid is None:
-            self._begin_paragraph()
+            self._break_paragraph(is_inline=self._last == "label")
         elif name in LISTS and self._grid is None:
             self._begin_list(name, attributes)
         elif name in ITEMS and self._grid is None:
@@ -138,7 +137,7 @@ class _XmlWalker:
             self.builder.flush()
             self._section_depth -= 1
         elif name in PARAGRAPHS:
-            self._end_paragraph()
+            self._break_paragraph(is_inline=self._grid is not None)
         elif name in LISTS and self._grid is None:
             self.builder.close_list()
             self._numbers.pop()
@@ -197,16 +196,9 @@ class _XmlWalker:
         if text:
             self.notes.append(Paragraph(text=text))
 
-    def _begin_paragraph(self) -> None:
-        if self._saved or self._last == "label":
-            self.builder.parts.append(" ")
-        elif self._holders:
-            self._caption.append(self._take_text())
-        else:
-            self.builder.flush()
-
-    def _end_paragraph(self) -> None:
-        if self._grid is not None or self._saved:
+    def _break_paragraph(self, *, is_inline: bool) -> None:
+        """Begin or end a paragraph, which is part of a text if it is inline or in a note."""
+        if is_inline or self._saved:
             self.builder.parts.append(" ")
         elif self._holders:
             self._caption.append(self._take_text())

@@ -9,7 +9,7 @@ from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .odf_styles import OdfStyles
 from .odf_tables import OdfTable
-from .package import SHORT_NAMES, Attributes, Handler, strip_namespaces
+from .package import SHORT_NAMES, Attributes, Handler, LinkedText, strip_namespaces
 
 DEPTH_MAX = 50
 SPACES_MAX = 1_000
@@ -163,17 +163,12 @@ class OdfBody(Handler):
 
     def _begin_link(self, attributes: Attributes) -> None:
         if self._paragraphs:
-            paragraph = self._paragraphs[-1]
-            paragraph.link_begin, paragraph.link_target = len(paragraph.parts), attributes.get("href", "")
+            target = attributes.get("href", "")
+            self._paragraphs[-1].begin_link("" if target.startswith("#") else target)
 
     def _end_link(self) -> None:
-        if not self._paragraphs:
-            return
-        paragraph = self._paragraphs[-1]
-        text = collapse_whitespace("".join(paragraph.parts[paragraph.link_begin :]))
-        if text and paragraph.link_target and not paragraph.link_target.startswith("#"):
-            paragraph.links.append((text, paragraph.link_target))
-        paragraph.link_target = ""
+        if self._paragraphs:
+            self._paragraphs[-1].end_link()
 
     # Notes, lists, tables.
 
@@ -308,16 +303,11 @@ class OdfBody(Handler):
     }
 
 
-class _OpenOdfParagraph:
-    __slots__ = ("level", "link_begin", "link_target", "links", "parts", "style")
-
+class _OpenOdfParagraph(LinkedText):
     def __init__(self, style: str) -> None:
+        super().__init__()
         self.style = style
-        self.parts: list[str] = []
-        self.links: list[tuple[str, str]] = []
         self.level = 0
-        self.link_begin = 0
-        self.link_target = ""
 
 
 class _OpenOdfList:

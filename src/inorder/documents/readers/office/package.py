@@ -14,6 +14,7 @@ from io import BytesIO
 from typing import Any
 from xml.parsers import expat
 
+from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
 from .decryption import OLE, decrypt
@@ -111,6 +112,28 @@ class Handler:
 
     def text(self, text: str) -> None:
         """Text between tags."""
+
+
+class LinkedText:
+    """The text of a paragraph whose end has not been reached, and its links."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.links: list[tuple[str, str]] = []
+        """Text and target of each."""
+        self._link_begin = 0
+        self._link_target = ""
+
+    def begin_link(self, target: str) -> None:
+        """Begin the text of a link; an empty target is none."""
+        self._link_begin, self._link_target = len(self.parts), target
+
+    def end_link(self) -> None:
+        """End the text of the open link, if there is one."""
+        text = collapse_whitespace("".join(self.parts[self._link_begin :]))
+        if text and self._link_target:
+            self.links.append((text, self._link_target))
+        self._link_target = ""
 
 
 class Package:

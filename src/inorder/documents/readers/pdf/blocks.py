@@ -135,7 +135,7 @@ def _build_region(region: Region, builder: ParagraphBuilder, page: int, *, right
 
 
 def _merge_rows(rows: Sequence[Row]) -> list[Segment]:
-    return [row[0] if len(row) == 1 else merge_row(row) for row in rows]
+    return list(map(merge_row, rows))
 
 
 def _find_tables(region: Region, page: int) -> list[tuple[int, int, Table]]:

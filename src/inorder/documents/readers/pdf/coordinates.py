@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from math import hypot
 from operator import mul
 
+import msgspec
+
 from inorder.documents.readers.unicode import clean, is_readable
 
 from .pdfium import CharacterBox, PdfPage, turn_box
@@ -86,7 +88,7 @@ class SegmentReader:
                 x0, x1 = (last_x0 if last_x0 < x0 else x0) - left, (last_x1 if last_x1 > x1 else x1) - left
                 if not -COORDINATE_MAX < x0 < COORDINATE_MAX > x1 > -COORDINATE_MAX:
                     x0, x1 = _clamp(x0), _clamp(x1)
-            found.append(_copy(whole, text, x0, x1, (start, last)))
+            found.append(msgspec.structs.replace(whole, text=text, x0=x0, x1=x1, span=(start, last)))
             first_boxes.append(first_box)
         return found, first_boxes
 
@@ -213,24 +215,6 @@ class SegmentReader:
         if quarter == 2:
             return -self._right, y - self._bottom
         return -self._top, self._right - x
-
-
-def _copy(whole: Segment, text: str, x0: float, x1: float, span: Span) -> Segment:
-    """A piece of a segment."""
-    return Segment(
-        text,
-        x0,
-        whole.top,
-        x1,
-        whole.bottom,
-        whole.size,
-        whole.is_bold,
-        whole.is_mono,
-        whole.direction,
-        whole.order,
-        span,
-        whole.face,
-    )
 
 
 def _clamp(number: float) -> float:

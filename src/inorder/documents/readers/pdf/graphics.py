@@ -105,6 +105,15 @@ def _merge_intervals(lane: list[tuple[float, float]]) -> Iterator[tuple[float, f
     yield start, end
 
 
+def merge_positions(edges: Iterable[float]) -> list[float]:
+    """The positions in order, with near ones merged."""
+    places: list[float] = []
+    for edge in sorted(edges):
+        if not places or edge - places[-1] > NEAR_POINTS:
+            places.append(edge)
+    return places
+
+
 class PageView:
     """Converts boxes from the coordinates of a PDF page to those of a reader."""
 

@@ -1,12 +1,12 @@
 """Reads Rich Text Format: paragraphs, headings by style or outline level, lists, tables and footnotes."""
 
 from inorder.documents.model import AnyBlock, Document
-from inorder.documents.readers.document import make_document
+from inorder.documents.readers.document import make_document, require_size
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.errors import ReadError
 
 from .blocks import RtfBlocks
-from .tokens import CHARSETS, RtfToken, find_code_page, tokenize
+from .tokens import CHARSETS, find_code_page, tokenize
 
 BYTES_MAX = 64 * 2**20
 _SKIPPED = frozenset(
@@ -56,12 +56,11 @@ def read(data: bytes, name: str) -> Document:
     """Read an RTF file."""
     if not data.lstrip()[:5].startswith(b"{\\rtf"):
         raise ReadError("not an RTF file")
-    if len(data) > BYTES_MAX:
-        raise ReadError(f"the file has {len(data):,} bytes; the limit for RTF is {BYTES_MAX:,}")
+    require_size(data, BYTES_MAX, "RTF")
     budget = TableBudget()
     parser = _RtfParser(budget)
     for token in tokenize(data):
-        parser.handle(token)
+        parser.handle(*token)
     return make_document("rtf", name, "application/rtf", parser.finish(), budget.warnings)
 
 
@@ -97,24 +96,32 @@ class _RtfParser:
         self._is_optional = False
         """Whether the next control word may be unknown, and its group is then skipped."""
 
-    def handle(self, token: RtfToken) -> None:
+    def handle(
+        self,
+        word: bytes | None,
+        number: bytes | None,
+        byte: bytes | None,
+        sign: bytes | None,
+        brace: bytes | None,
+        text: bytes | None,
+    ) -> None:
         """Handle the next token."""
-        if token.word:
-            self._handle_word(token.word, token.number)
-        elif token.text:
-            self._add_bytes(token.text)
-        elif token.byte >= 0:
-            self._add_bytes(bytes((token.byte,)))
-        elif token.brace:
+        if word:
+            self._handle_word(word.decode("ascii"), None if number is None else int(number))
+        elif text:
+            self._add_bytes(text)
+        elif byte:
+            self._add_bytes(bytes.fromhex(byte.decode("ascii")))
+        elif brace:
             self._flush()
             self._to_skip = 0
-            if token.brace == "{":
+            if brace == b"{":
                 self._outer.append(self._group)
                 self._group = _Group(self._group)
             else:
                 self._end_group()
-        elif token.sign:
-            self._handle_sign(token.sign)
+        elif sign:
+            self._handle_sign(sign.decode("latin-1"))
 
     def finish(self) -> list[AnyBlock]:
         """All blocks, after the last token."""

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|[\r\n]+|([^\\{}\r\n]+)|\\"
@@ -29,18 +28,11 @@ CODE_PAGES = frozenset((437, 720, 850, 852, 855, 857, 858, 860, 861, 862, 863, 8
 _MORE_CODE_PAGES = frozenset((949, 950, *range(1250, 1259)))
 
 
-class RtfToken(NamedTuple):
-    """A control word with its number, a byte in hexadecimal, a sign, a brace, or text. Exactly one is set."""
-
-    word: str = ""
-    number: int | None = None
-    byte: int = -1
-    sign: str = ""
-    brace: str = ""
-    text: bytes = b""
+Token = tuple[bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None]
+"""A control word and its number, a byte in hexadecimal, a sign, a brace, or text. The others are None."""
 
 
-def tokenize(data: bytes) -> Iterator[RtfToken]:
+def tokenize(data: bytes) -> Iterator[Token]:
     """The tokens of a file. Binary data within it is left out."""
     at, size = 0, len(data)
     while at < size:
@@ -50,20 +42,10 @@ def tokenize(data: bytes) -> Iterator[RtfToken]:
             continue
         at = match.end()
         word, number, byte, sign, brace, text = match.groups()
-        if word is not None:
-            value = int(number) if number is not None else None
-            if word == b"bin":
-                at += max(value or 0, 0)
-            else:
-                yield RtfToken(word=word.decode("ascii"), number=value)
-        elif byte is not None:
-            yield RtfToken(byte=int(byte, 16))
-        elif sign is not None:
-            yield RtfToken(sign=sign.decode("latin-1"))
-        elif brace is not None:
-            yield RtfToken(brace=brace.decode("ascii"))
-        elif text is not None:
-            yield RtfToken(text=text)
+        if word == b"bin":
+            at += max(int(number or 0), 0)
+        else:
+            yield word, number, byte, sign, brace, text
 
 
 def find_code_page(number: int | None) -> str:

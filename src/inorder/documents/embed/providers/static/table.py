@@ -35,8 +35,10 @@ class VectorTable(NamedTuple):
 
     def expand(self) -> npt.NDArray[np.int8]:
         """The directions of all vectors, one per row."""
-        parts = self.shapes[np.arange(len(self.shapes)), self.codes]
-        return parts.reshape(len(self.codes), self.dimensions)
+        parts, count, width = self.shapes.shape
+        numbers = self.codes + np.arange(parts) * count  # of each shape among those of all parts
+        found: npt.NDArray[np.int8] = self.shapes.reshape(-1, width).take(numbers, axis=0)
+        return found.reshape(len(self.codes), self.dimensions)
 
 
 def read_table(folder: Path = FOLDER) -> VectorTable:

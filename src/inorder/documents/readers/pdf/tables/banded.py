@@ -23,10 +23,10 @@ from .grid import (
     build_table,
     count_header_rows,
     find_column_extents,
-    is_continuation,
     is_full_row,
     is_numeric,
     is_wide,
+    join_continuations,
     place_row,
 )
 
@@ -228,13 +228,7 @@ def _join_lines(
         return [list(lines)]
     if not spans and (is_divided or is_header) and _are_lines_of_cells(lines, extents, is_header=is_header):
         return [list(lines)]
-    rows = [[lines[0]]]
-    for line in lines[1:]:
-        if is_continuation(line, rows[-1][-1], extents):
-            rows[-1].append(line)
-        else:
-            rows.append([line])
-    return rows
+    return join_continuations(lines, extents)
 
 
 def _are_lines_of_cells(lines: Sequence[PlacedRow], extents: Sequence[Extent], *, is_header: bool) -> bool:

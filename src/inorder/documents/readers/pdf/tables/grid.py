@@ -156,6 +156,17 @@ def _covers(segment: Segment, extent: Extent) -> bool:
     return share > OVERLAP_SHARE_MIN * min(segment.x1 - segment.x0, extent[1] - extent[0]) and share > 0
 
 
+def join_continuations(lines: Sequence[PlacedRow], extents: Sequence[Extent]) -> list[list[PlacedRow]]:
+    """The rows of a table: each line with those that continue its cells."""
+    rows: list[list[PlacedRow]] = []
+    for line in lines:
+        if rows and is_continuation(line, rows[-1][-1], extents):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return rows
+
+
 def is_continuation(row: PlacedRow, before: PlacedRow, extents: Sequence[Extent]) -> bool:
     """Whether a line continues cells of the line before: its first column is empty, and those cells are full."""
     right_to_left = is_right_to_left(" ".join([cell.segment.text for cell in row]))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from inorder.documents.model import Cell, Table
-from inorder.documents.readers.pdf.graphics import NEAR_POINTS
+from inorder.documents.readers.pdf.graphics import NEAR_POINTS, merge_positions
 from inorder.documents.readers.pdf.lines import group_rows, join_lines, merge_row
 from inorder.documents.readers.pdf.segments import Graphics, Rule, Segment
 
@@ -80,9 +80,9 @@ def _split_stacked(grids: Iterable[tuple[list[Rule], list[Rule]]]) -> Iterator[t
         if all(top <= first + NEAR_POINTS and last - NEAR_POINTS <= bottom for _, top, bottom in down):
             yield across, down
             continue
-        for y in _merge_positions([place for place, _, _ in across])[1:-1]:
-            above = _merge_positions([x for x, top, bottom in down if top < y - NEAR_POINTS <= bottom])
-            below = _merge_positions([x for x, top, bottom in down if top <= y + NEAR_POINTS < bottom])
+        for y in merge_positions([place for place, _, _ in across])[1:-1]:
+            above = merge_positions([x for x, top, bottom in down if top < y - NEAR_POINTS <= bottom])
+            below = merge_positions([x for x, top, bottom in down if top <= y + NEAR_POINTS < bottom])
             shared = sum(any(abs(x - other) <= NEAR_POINTS for other in below) for x in above)
             if shared <= 1 and len(above) >= STACKED_RULES_MIN <= len(below):
                 yield _select_between(across, down, start, y)
@@ -138,21 +138,12 @@ def _has_rule_at(rules: Iterable[Rule], place: float) -> bool:
     return any(start <= place <= end for _, start, end in rules)
 
 
-def _merge_positions(edges: Iterable[float]) -> list[float]:
-    """The positions in order, with near ones merged."""
-    places: list[float] = []
-    for edge in sorted(edges):
-        if not places or edge - places[-1] > NEAR_POINTS:
-            places.append(edge)
-    return places
-
-
 class RuledGrid:
     """The grid between rules."""
 
     def __init__(self, across: Sequence[Rule], down: Sequence[Rule]) -> None:
-        self.xs = _merge_positions([place for place, _, _ in down])
-        self.ys = _merge_positions([place for place, _, _ in across])
+        self.xs = merge_positions([place for place, _, _ in down])
+        self.ys = merge_positions([place for place, _, _ in across])
         self._flat = _group_by_position(across, self.ys)
         self._upright = _group_by_position(down, self.xs)
         self.columns, self.rows = len(self.xs) - 1, len(self.ys) - 1

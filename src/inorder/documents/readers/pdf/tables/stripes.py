@@ -7,7 +7,7 @@ First and last rows that are not shaded belong to it.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from inorder.documents.readers.pdf.graphics import NEAR_POINTS
+from inorder.documents.readers.pdf.graphics import NEAR_POINTS, merge_positions
 from inorder.documents.readers.pdf.lines import group_rows
 from inorder.documents.readers.pdf.segments import Row, Rule, Segment
 
@@ -77,11 +77,7 @@ def _extent(grid: Grid) -> tuple[float, float]:
 
 
 def _columns(grid: Grid) -> list[float]:
-    places: list[float] = []
-    for place, _, _ in grid[1]:
-        if not places or place - places[-1] > NEAR_POINTS:
-            places.append(place)
-    return places
+    return merge_positions([place for place, _, _ in grid[1]])
 
 
 def _are_same(columns: Sequence[float], others: Sequence[float]) -> bool:

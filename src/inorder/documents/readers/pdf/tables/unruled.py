@@ -18,8 +18,8 @@ from .grid import (
     build_table,
     count_header_rows,
     find_column_extents,
-    is_continuation,
     is_numeric,
+    join_continuations,
     place_row,
 )
 
@@ -95,20 +95,10 @@ def _build(lines: Sequence[Row], page: int) -> Table | None:
     spanning = [at for at, row in enumerate(known) if any(cell.last > cell.first for cell in row)]
     if len(spanning) > SPANNING_ROWS_MAX or any(at >= SPANNING_ROWS_MAX for at in spanning):
         return None
-    rows = _join_continuations(known, extents)
+    rows = join_continuations(known, extents)
     if len(rows) < ROWS_MIN or not _is_filled(rows, count):
         return None
     return build_table(rows, count, count_header_rows(rows, 0), page)
-
-
-def _join_continuations(lines: Sequence[PlacedRow], extents: Sequence[tuple[float, float]]) -> list[list[PlacedRow]]:
-    rows: list[list[PlacedRow]] = []
-    for line in lines:
-        if rows and is_continuation(line, rows[-1][-1], extents):
-            rows[-1].append(line)
-        else:
-            rows.append([line])
-    return rows
 
 
 def _is_filled(rows: Sequence[Sequence[PlacedRow]], columns: int) -> bool:

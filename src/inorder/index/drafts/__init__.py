@@ -1,1 +1,0 @@
-"""The draft of an index: how a run writes it, and how it is published."""

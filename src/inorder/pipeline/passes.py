@@ -1,0 +1,243 @@
+"""The visits of a run: the items of each pass in the one runner, and the manifests of the steps.
+
+A run that has nothing to do imports none of this.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from inorder.documents.embed.shared.keeping import ProviderKeeper
+from inorder.engines.base import count_callers
+from inorder.engines.process.idle import IdleProcesses
+from inorder.host.filesystem import SystemFilesystem
+from inorder.library.reader import LibraryReader
+from inorder.library.sink import LibrarySink
+from inorder.library.totals import summarize_families
+from inorder.runtime.identity import new_run_id
+from inorder.sinks.base import Position
+from inorder.sinks.manifest import ManifestSink, append_row
+from inorder.sinks.packed_lines import pack_lines
+from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
+from inorder.stage.manifest.rows import make_config_row
+from inorder.stage.options import StageOptions
+from inorder.stage.run import run_stage
+
+from .commit import CommitReader, make_corpus_row, make_counts_row
+from .models import SharedProviders
+from .names import CHUNK, DOCTAGS, EMBED, FAMILIES, INDEX, MODELS, RUN, name_manifest
+from .outcome import RunOutcome
+from .plan import FilePlan
+from .remote import count_remote, fetch_remote
+from .resources import ResourceHooks
+from .steps import PipelineSettings, needs_device
+from .visit import visit
+
+_PROCESSES_KEPT = 2
+"""Worker processes that wait for the next run. One change needs one."""
+
+
+class KeptBetweenRuns:
+    """What a program that runs again and again keeps between two runs: worker processes, the process of the providers,
+    and the checksums of the manifests. To be closed at the end."""
+
+    def __init__(self) -> None:
+        self.idle = IdleProcesses(_PROCESSES_KEPT)
+        self.providers = ProviderKeeper()
+        self._manifests: dict[str, tuple[object, tuple[int, int]]] = {}
+
+    def find_manifest(self, path: str) -> tuple[int, int]:
+        """Return the size and the checksum of a manifest, if it is as the last run has left it."""
+        found = self._manifests.get(path)
+        return found[1] if found is not None and found[0] == _identify_file(path) else (0, 0)
+
+    def note_manifest(self, path: str, position: Position) -> None:
+        """Note a manifest that a run has completed and closed."""
+        self._manifests[path] = _identify_file(path), (position.offset, position.checksum)
+
+    def close(self) -> None:
+        """End the processes."""
+        self.idle.close()
+        self.providers.close()
+
+
+def _identify_file(path: str) -> object:
+    """What is another one whenever a file was written."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class PassRunner:
+    """Runs the passes of one run that have something to do."""
+
+    def __init__(
+        self,
+        options: StageOptions,
+        origin: dict[str, Any],
+        outcome: RunOutcome,
+        entries: CommitReader,
+        kept: KeptBetweenRuns | None,
+    ) -> None:
+        """`origin` is recorded in the manifests."""
+        self._options = options
+        self._data = os.fspath(options.data)
+        self._origin = origin
+        self._outcome = outcome
+        self._entries = entries
+        self._kept = kept
+        self._positions: dict[str, Position] = {}
+        """How far the manifests of complete passes have come, by path."""
+        self._begun: list[str] = []
+        """The steps whose manifests have rows of this run."""
+        self._totals = self._read_totals()
+        """The totals of each family of vectors when the run began."""
+
+    def run(
+        self,
+        name: str,
+        settings: PipelineSettings,
+        plan: FilePlan,
+        library: LibraryReader,
+        sink: LibrarySink,
+        *,
+        is_last: bool,
+    ) -> StageOutcome:
+        """Visit every file with something to do. The second pass has an id of its own, as every run of the runner."""
+        run_id = new_run_id() if name == MODELS else self._outcome.run_id
+        kept = self._kept
+        steps = self._list_steps(name, settings)
+        manifests = [self._open_manifest(step, name, run_id) for step in steps]
+
+        def finish() -> None:
+            if manifests[0].position().end:
+                self._begun += steps
+            if is_last:
+                self._write_totals()
+                self._write_counts()
+
+        items = PlannedItems(plan, library, sink)
+        has_device = name == MODELS and needs_device(settings)
+        shared = SharedProviders(settings, None if kept is None else kept.providers)
+        finished = run_stage(
+            StagePlan(
+                name,
+                items,
+                expected_items=plan.count,
+                is_remainder=True,
+                unit="files",
+            ),
+            partial(visit, settings),
+            _choose_device_options(self._options) if has_device else self._options,
+            shared.make_hooks() if name == MODELS else _make_hooks(settings, plan),
+            origin=self._origin,
+            sinks=[*manifests[1:], sink],
+            manifest=lambda row, head: manifests[0],
+            finish=finish,
+            idle=None if kept is None else kept.idle,
+            run_id=run_id,
+        )
+        self._positions |= {manifest.path: manifest.position() for manifest in manifests if finished.stop_kind is None}
+        return finished
+
+    def note_manifests(self) -> None:
+        """Note how far the manifests have come, for the next run of this program."""
+        if self._kept is not None:
+            for path, position in self._positions.items():
+                self._kept.note_manifest(path, position)
+
+    def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
+        """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an
+        interrupted run may have left rows there that were not committed."""
+        first = [] if name == MODELS else [DOCTAGS, CHUNK, INDEX]
+        families = {f"{EMBED}:{family}": family in settings.families for family in FAMILIES}
+        chosen = [step for step, is_on in families.items() if is_on or os.path.exists(self._find_manifest(step))]
+        return [*first, *(step for step in chosen if step not in settings.skipped)]
+
+    def _open_manifest(self, step: str, pass_name: str, run_id: str) -> ManifestSink:
+        """The manifest of a step."""
+        path = self._find_manifest(step)
+        return ManifestSink(
+            SystemFilesystem(),
+            path,
+            partial(self._entries.make_row, step),
+            head=[self._make_head(step, pass_name, run_id)],
+            name=f"manifest {name_manifest(step)}",
+            appends=True,
+            is_sparse=True,
+            known=(0, 0) if self._kept is None else self._kept.find_manifest(path),
+        )
+
+    def _read_totals(self) -> dict[str, dict[str, Any]]:
+        """The totals of each family of vectors, as they are visible now."""
+        with closing(LibraryReader(self._data)) as library:
+            return summarize_families(library.read_totals().counts, [f"{EMBED}:{family}" for family in FAMILIES])
+
+    def _write_totals(self) -> None:
+        """Write the totals of each family that this run has changed, also if it has only removed files."""
+        found = self._read_totals()
+        for step in sorted({*found, *self._totals}):
+            totals = found.get(step, {"documents": 0, "vectors": 0})
+            if totals == self._totals.get(step):
+                continue
+            if step not in self._begun:
+                self._append_row(step, self._make_head(step, RUN, self._outcome.run_id))
+                self._begun.append(step)
+            self._append_row(step, make_corpus_row(step.partition(":")[0], self._outcome, totals))
+
+    def _write_counts(self) -> None:
+        """End the rows of this run in each manifest. If this is interrupted, the run has ended, and the next one has
+        counts of its own."""
+        for step in self._begun:
+            stage = step.partition(":")[0]
+            self._append_row(step, make_counts_row(stage, self._outcome))
+            pack_lines(SystemFilesystem(), self._find_manifest(step), stage, self._outcome.warnings.append)
+
+    def _make_head(self, step: str, pass_name: str, run_id: str) -> dict[str, Any]:
+        """The first row of a pass in the manifest of a step."""
+        head = make_config_row(step.partition(":")[0], run_id, self._options, self._origin)
+        return head | {"pass": pass_name}
+
+    def _append_row(self, step: str, row: dict[str, Any]) -> None:
+        append_row(SystemFilesystem(), self._find_manifest(step), row)
+
+    def _find_manifest(self, step: str) -> str:
+        return f"{self._data}/manifests/{name_manifest(step)}.jsonl"
+
+
+class PlannedItems:
+    """The items of the plan, which are made while they are read."""
+
+    def __init__(self, plan: FilePlan, library: LibraryReader, sink: LibrarySink) -> None:
+        self._plan = plan
+        self._library = library
+        self._sink = sink
+
+    def __iter__(self) -> Iterator[WorkItem | Barrier]:
+        try:
+            yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
+        finally:
+            self._library.close()  # as long as somebody reads, the library keeps its log
+
+
+def _choose_device_options(options: StageOptions) -> StageOptions:
+    """Return the options of a pass whose model is on a device. On this machine one process has the device, and the
+    workers are processes that call it; on a cluster each worker has a device of its own."""
+    if options.engine != "local":
+        return msgspec.structs.replace(options, policy="gpu")
+    return msgspec.structs.replace(options, policy="cpu", workers=count_callers(options.workers))
+
+
+def _make_hooks(settings: PipelineSettings, plan: FilePlan) -> StageHooks:
+    """Return the hooks that give workers their resources, and fetch what is remote ahead of the visits."""
+    resources = ResourceHooks(settings)
+    hooks = StageHooks(worker_setup=resources.open, before_stage=resources.open, after_stage=resources.close)
+    if plan.has_remote:
+        return msgspec.structs.replace(hooks, group_size=count_remote, before_group=fetch_remote)
+    return hooks

@@ -1,0 +1,140 @@
+"""What a run would do with every file. The plan of the run itself is asked, and nothing is written.
+
+It is assumed that steps succeed: that a file cannot be read is known only if its listing says so, or if it failed
+before and nothing has changed.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+from inorder.library.opening import has_library
+from inorder.library.reader import LibraryReader
+from inorder.pipeline.outcome import FileClass, RunOutcome
+from inorder.pipeline.plan import FilePlan, PlannedFile
+from inorder.pipeline.sources.names import KnownSource, SourcePart, resolve_sources
+from inorder.pipeline.steps import PipelineSettings, StepTable
+from inorder.stage.sources import is_address
+
+from .reasons import ReasonFinder, StepForecast, join_forecasts
+
+
+class FileForecast(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run would do with a file."""
+
+    item_id: str
+    file_class: FileClass = msgspec.field(name="class")
+    """What it would be counted as."""
+    reason: str = ""
+    """Why it is not read, cannot be read, or is not tried again."""
+    copy_of: str = ""
+    steps: list[StepForecast] = []
+
+    def describe(self) -> str:
+        """Return why, in one line."""
+        if self.copy_of:
+            return f"of {self.copy_of}"
+        return self.reason or join_forecasts(self.steps)
+
+
+class Prediction:
+    """What a run over some sources would do. Iterate over it once; then `outcome` has the counts of the run."""
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        settings: PipelineSettings,
+        *,
+        data: str,
+        is_known: bool = False,
+        retries: bool = False,
+        force: bool = False,
+    ) -> None:
+        """`is_known`: nothing is walked, and what the library knows is considered, as `inorder chunk` does it. Without
+        sources, all sources of the library are meant."""
+        self.outcome = RunOutcome()
+        self._sources = sources
+        self._settings = settings
+        self._data = os.path.abspath(data)
+        self._is_known = is_known
+        self._rules: dict[str, Any] = {"retries": retries, "force": force}
+
+    def __iter__(self) -> Iterator[FileForecast]:
+        """Yield every file that there is something to say of. Raises as the run would."""
+        library = LibraryReader(self._data) if has_library(self._data) else None
+        try:
+            yield from self._predict(library)
+        finally:
+            if library is not None:
+                library.close()
+
+    def _predict(self, library: LibraryReader | None) -> Iterator[FileForecast]:
+        found: list[PlannedFile] = []
+        reasons = ReasonFinder(StepTable(self._settings), library)
+        plan = FilePlan(
+            self._settings,
+            self._find_parts(library),
+            library,
+            self.outcome,
+            data=self._data,
+            observe=found.append,
+            **self._rules,
+        )
+        with closing(plan):
+            if self._is_known:
+                plan.consider_known()
+            else:
+                plan.compare()
+            for _ in plan.make_items(lambda fact: None, lambda step, digest, parts: None):
+                yield from self._take(found, reasons)
+            yield from self._take(found, reasons)
+
+    def _find_parts(self, library: LibraryReader | None) -> list[SourcePart]:
+        known = [] if library is None else [KnownSource(each.name, each.path) for each in library.list_sources()]
+        wanted = list(self._sources) or [each.location for each in known if self._is_there(each)]
+        parts = resolve_sources(wanted, known)
+        for part in parts:
+            if part.moved_from:
+                self.outcome.notes.append(f"the source {part.name} has moved from {part.moved_from} to {part.location}")
+        return parts
+
+    def _is_there(self, source: KnownSource) -> bool:
+        is_there = self._is_known or is_address(source.location) or os.path.lexists(source.location)
+        if not is_there:
+            self.outcome.notes.append(f"the source {source.name} is not there: {source.location}; its files stay")
+        return is_there
+
+    def _take(self, found: list[PlannedFile], reasons: ReasonFinder) -> Iterator[FileForecast]:
+        for planned in found:
+            if planned.due:
+                self.outcome.counts.add(planned.file_class)
+            if not _is_known_already(planned):
+                yield describe_planned(planned, reasons)
+        found.clear()
+
+
+def _is_known_already(planned: PlannedFile) -> bool:
+    """Whether a file is looked at again, and is what it was: it was written just before the run that saw it."""
+    known = planned.known
+    is_same = known is not None and (known.reason, known.copy_of) == (planned.reason, planned.copy_of)
+    return is_same and planned.file_class in ("not read", "copy")
+
+
+def describe_planned(planned: PlannedFile, reasons: ReasonFinder) -> FileForecast:
+    """Return what would happen to a file, in words."""
+    reason = planned.reason
+    if planned.file_class == "failed" and not planned.due and planned.known is not None:
+        reason = f"it failed before, and is not tried again until it changes: {reasons.find_error(planned.known)}"
+    steps = []
+    if planned.kind is not None:
+        steps = reasons.describe(planned.kind, planned.path, planned.known, planned.due)
+    return FileForecast(
+        item_id=planned.item_id,
+        file_class=planned.file_class,
+        reason=reason,
+        copy_of=planned.copy_of,
+        steps=steps,
+    )

@@ -1,0 +1,1 @@
+"""The stats and the hashes of files."""
