@@ -183,9 +183,12 @@ def test_a_manifest_that_is_gone_is_missed_and_so_are_the_names_in_it(done: Comm
 
 @pytest.mark.process
 def test_a_run_that_has_not_ended_is_told_of_with_what_it_left(cli: CommandLine) -> None:
-    cli.sources("one", "two", "die", "four")
-    cli.start("stage", "jobs:count", "sources", "--workers", "1")
-    assert cli.end_of(cli.started[0]).code == -signal.SIGKILL
+    cli.sources("one", "two", "hold", "four")
+    cli.held("2.txt")
+    program = cli.start("stage", "jobs:count", "sources", "--workers", "1")
+    cli.is_held("2.txt", committed=2)
+    program.kill()
+    assert cli.end_of(program).code == -signal.SIGKILL
     found = problems(cli)
     assert ("unfinished", "journal/count.journal") in found
     assert {kind for kind, _ in found} <= {"unfinished", "leftover", "missing"}
