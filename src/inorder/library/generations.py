@@ -47,7 +47,7 @@ def publish(writer: FileWriter, connection: sqlite3.Connection, data: str, *, wi
 def sweep(connection: sqlite3.Connection) -> int:
     """Remove what was retired of up to `SWEPT_ITEMS` items. Returns how many there were. Called in a transaction."""
     epoch_query = "(SELECT epoch FROM generation)"
-    connection.execute(f"DELETE FROM pending WHERE epoch <= {epoch_query} AND NOT is_known")  # they replace nothing
+    connection.execute(f"DELETE FROM pending WHERE epoch <= {epoch_query} AND NOT replaces")
     found = connection.execute(
         f"SELECT epoch, item FROM pending WHERE epoch <= {epoch_query} LIMIT ?", (SWEPT_ITEMS,)
     ).fetchall()

@@ -3,7 +3,13 @@
 import sqlite3
 from collections import defaultdict
 
-_REPLACED = ("states", "failures", "pending")
+_CONFLICTS = {
+    "states": "INSERT OR REPLACE INTO states VALUES ({values})",
+    "failures": "INSERT OR REPLACE INTO failures VALUES ({values})",
+    "pending": "INSERT INTO pending VALUES ({values}) "
+    "ON CONFLICT DO UPDATE SET replaces = max(replaces, excluded.replaces)",
+}
+"""Tables that may have a row with the same key."""
 
 
 class RowBuffer:
@@ -14,7 +20,7 @@ class RowBuffer:
         self._rows: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
 
     def add(self, table: str, row: tuple[object, ...]) -> None:
-        """Add a row. One of a table in `_REPLACED` replaces a row with the same key."""
+        """Add a row. One of a table in `_CONFLICTS` may have the key of a row that is there."""
         self._rows[table].append(row)
 
     def flush(self) -> None:
@@ -22,6 +28,6 @@ class RowBuffer:
         for table, rows in self._rows.items():
             if rows:
                 values = ", ".join("?" * len(rows[0]))
-                insert = "INSERT OR REPLACE" if table in _REPLACED else "INSERT"
-                self._connection.executemany(f"{insert} INTO {table} VALUES ({values})", rows)
+                insert = _CONFLICTS.get(table, f"INSERT INTO {table} VALUES ({{values}})").format(values=values)
+                self._connection.executemany(insert, rows)
                 rows.clear()

@@ -41,18 +41,20 @@ class VectorChanges:
     """The chunks whose vectors were visible before a publication, and the items that may have others after it."""
 
     def __init__(self, connection: sqlite3.Connection, before: int, after: int) -> None:
-        found = connection.execute(
-            "SELECT item, MAX(is_known) FROM pending WHERE epoch > ? AND epoch <= ? GROUP BY item ORDER BY item",
-            (before, after),
-        ).fetchall()
-        self.items: list[int] = [item for item, _ in found]
+        changed = "SELECT DISTINCT item FROM pending WHERE epoch > :before AND epoch <= :after ORDER BY item"
+        values = {"before": before, "after": after}
+        self.items: list[int] = [item for (item,) in connection.execute(changed, values)]
         self.step = find_dense_step(connection)
-        visible = "SELECT first_chunk, chunks FROM searchable WHERE item = ? AND since <= ? AND until > ?"
+        visible = (
+            f"SELECT first_chunk, chunks FROM ({changed}) AS changed CROSS JOIN results "
+            f"ON results.key = changed.item * {STEPS_MAX} + :step "
+            "AND results.since <= :before AND results.until > :before "
+            "CROSS JOIN searchable ON searchable.item = changed.item "
+            "AND searchable.since <= :before AND searchable.until > :before"
+        )
         removed: list[ChunkIds] = [
             np.arange(first, first + count, dtype=np.int64)
-            for item, is_known in found
-            if is_known and self.step is not None
-            for first, count in connection.execute(visible, (item, before, before))
+            for first, count in connection.execute(visible, {**values, "step": self.step})
         ]
         self.removed: ChunkIds = np.sort(np.concatenate([np.zeros(0, np.int64), *removed]))
         """In ascending order."""

@@ -58,6 +58,8 @@ class FileWriter:
         """The numbers of settings, by step and hash."""
         self._run: int | None = None
         self._rows = RowBuffer(connection)
+        self._waiting: set[int] = set()
+        """The items that own rows of the buffer."""
         query = "SELECT COALESCE(MAX(id), 0) + 1 FROM items"
         self._next_item: int = connection.execute(query).fetchone()[0]
         [last] = connection.execute(
@@ -72,8 +74,12 @@ class FileWriter:
         known = self._find_items([result.file.item_id for result in results])
         for result in results:
             self._write_file(result, known)
-        self._rows.flush()
+        self._flush()
         self._totals.store(self._connection)
+
+    def _flush(self) -> None:
+        self._rows.flush()
+        self._waiting.clear()
 
     def _find_items(self, item_ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of these items that the library knows."""
@@ -116,8 +122,8 @@ class FileWriter:
     def _write_file(self, result: FileResult, known: dict[str, int]) -> None:
         """Write a file. `known` has the numbers of items, and gets that of a new one."""
         item = known.get(result.file.item_id)
-        if item is not None:
-            self._rows.flush()  # what it owns may be among the rows that wait
+        if item in self._waiting:
+            self._flush()
         epoch = held_epoch(self.epoch) if result.is_held else next_epoch(self.epoch)
         if result.is_removed:
             if item is not None:
@@ -140,8 +146,9 @@ class FileWriter:
             self._put_failure(visit, result.failure)
         elif not result.file.has_results:
             self._drop_states(visit, None)
+        self._waiting.add(visit.item)
         if visit.is_changed:
-            self._rows.add("pending", (epoch, visit.item, not visit.is_new))
+            self._rows.add("pending", (epoch, visit.item, visit.replaces))
 
     def _put_item(self, visit: "_FileWrite", file: FileIdentity) -> None:
         """Insert or update the row of a file."""
@@ -346,6 +353,7 @@ class FileWriter:
                 if each.until != FOREVER:
                     self._add(visit, each.until, each, 1)
                 self._add(visit, visit.epoch, each, -1)
+                visit.replaces = True
                 table = "searchable" if each.is_rows else "results"
                 self._connection.execute(f"UPDATE {table} SET until = ? WHERE id = ?", (visit.epoch, each.id))
                 if each.is_rows:
@@ -399,6 +407,8 @@ class _FileWrite:
         self.owned = owned or []
         self.is_new = owned is None
         self.is_changed = False
+        self.replaces = False
+        """Whether something that is visible goes with its epoch."""
         self.texts = 0
         """The owner of the texts of its chunks, if this visit has written them."""
 
