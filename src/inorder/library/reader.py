@@ -243,6 +243,14 @@ class LibraryReader:
         found = self._fetch_files("item_id = ?", (item_id,))
         return found[0] if found else None
 
+    def get_files(self, item_ids: Sequence[str]) -> dict[str, KnownFile]:
+        """Return what is known of files, by id, with as many queries as for one of them."""
+        if not item_ids:
+            return {}
+        listed = msgspec.json.encode(item_ids).decode()
+        found = self._fetch_files("item_id IN (SELECT value FROM json_each(?))", (listed,))
+        return {file.item_id: file for file in found}
+
     def read_details(self, item_id: str) -> list[StepDetails]:
         """Return how long each step took for a file, what it wrote to the manifest, and in which run."""
         with self.snapshot() as connection:

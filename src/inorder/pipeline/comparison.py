@@ -97,6 +97,11 @@ class ChangeLog:
         self._batch = []
 
     def __iter__(self) -> Iterator[FileChange]:
+        for batch in self.read_batches():
+            yield from batch
+
+    def read_batches(self) -> Iterator[list[FileChange]]:
+        """Yield the changes, some hundred at a time."""
         if self._batch:
             self._write()
         decoder = msgspec.msgpack.Decoder(list[FileChange])
@@ -108,7 +113,7 @@ class ChangeLog:
                 return
             batch = decoder.decode(self._file.read(size))
             place = self._file.tell()
-            yield from (restore_fields(change, change.path) for change in batch)
+            yield [restore_fields(change, change.path) for change in batch]
 
     def close(self) -> None:
         """Remove the file."""

@@ -184,19 +184,26 @@ class FilePlan:
         library = self._library if comparison.has_known or hashes_all else None
         long = LongDocuments(self._settings.convert, self._library, comparison.parts, self._data)
         with CopyDetector(library, comparison.changes, comparison.sizes, hashes_all=hashes_all) as copies:
-            for change in comparison.changes:
-                item = None if change.is_removed else self._make_item(change, copies, add_fact)
+            for change, known in self._list_changes():
+                item = None if change.is_removed else self._make_item(change, known, copies, add_fact)
                 if change.is_removed and not change.kind and self._observe is not None:
                     self._observe(PlannedFile(change.item_id, "removed", change.path))
                 if item is not None and not long.take(item, change.size):
                     yield item
-            for known, also in copies.list_promoted():
-                item = self._promote(known, also)
-                if item is not None and not long.take(item, known.size):
+            for copy, also in copies.list_promoted():
+                item = self._promote(copy, also)
+                if item is not None and not long.take(item, copy.size):
                     yield item
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileIdentity(item_id), is_removed=True))
         yield from long.make_items(add_fact)
+
+    def _list_changes(self) -> Iterator[tuple[FileChange, KnownFile | None]]:
+        """Yield the changes, and what the library knows of each file."""
+        for batch in self._comparison.changes.read_batches():
+            asked = [change.item_id for change in batch if change.is_known and not change.is_removed]
+            known = {} if self._library is None else self._library.get_files(asked)
+            yield from ((change, known.get(change.item_id)) for change in batch)
 
     def _describe_settings(self, kind: FileKind) -> None:
         """Note what the settings of the steps for a kind of files are made of, once."""
@@ -231,9 +238,12 @@ class FilePlan:
         return item
 
     def _make_item(
-        self, change: FileChange, copies: CopyDetector, add_fact: Callable[[FileResult], None]
+        self,
+        change: FileChange,
+        known: KnownFile | None,
+        copies: CopyDetector,
+        add_fact: Callable[[FileResult], None],
     ) -> WorkItem | None:
-        known = self._library.get_file(change.item_id) if change.is_known and self._library is not None else None
         is_archive = change.kind.startswith(f"{ARCHIVE}:")
         if is_archive and not change.problem:
             return None
