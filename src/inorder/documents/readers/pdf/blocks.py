@@ -16,7 +16,6 @@ from inorder.documents.readers.unicode import is_right_to_left
 from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
-from .formulas import CHARACTERS_MAX as FORMULA_CHARACTERS_MAX
 from .formulas import join_formulas
 from .furniture.edges import count_furniture_rows
 from .layout import Region, split_regions
@@ -102,7 +101,7 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
         found += blocks
     if page.graphics:
         found = _attach_captions(found, page.graphics.pictures)
-    return join_formulas(found) if _may_have_formulas(found) else found
+    return join_formulas(found)
 
 
 def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]:
@@ -117,10 +116,6 @@ def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]
     found = [row for row in found if row]
     tops = [row[0].top if len(row) == 1 else min([segment.top for segment in row]) for row in found]
     return [found[index] for index in sorted(range(len(tops)), key=tops.__getitem__)]
-
-
-def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:
-    return any(isinstance(block, Paragraph) and len(block.text) <= FORMULA_CHARACTERS_MAX for block in blocks)
 
 
 def _build_region(region: Region, builder: ParagraphBuilder, page: int, *, right_to_left: bool) -> list[AnyBlock]:

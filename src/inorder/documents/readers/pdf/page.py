@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import attrgetter
 
-from .captions import may_have_captions
+from .captions import CAPTION
 from .coordinates import SegmentReader
 from .furniture.line_numbers import remove_line_numbers
 from .graphics import read_graphics
@@ -52,7 +52,7 @@ def read_page(page: PdfPage) -> PageText:
     if has_tables and not page.rotation:
         _cut_number_columns(reader, found)
         _cut_beside_rows(reader, found)
-    if has_tables or may_have_captions(found.text):
+    if has_tables or CAPTION.search(found.text):
         found.graphics = read_graphics(page)
         if not page.rotation:
             _cut_at_rules(reader, found, found.graphics)

@@ -96,25 +96,8 @@ def _split_askew(reader: SegmentReader, segments: list[Segment]) -> list[Segment
 
 def _find_lines(reader: SegmentReader) -> tuple[list[Span], list[str]]:
     """The lines of a text without white space around them: where they are, and their text."""
-    text, lines = reader.text, reader.lines
-    is_plain = (reader.is_clean and text.isascii()) or _is_divided_once(text, lines)
-    if not is_plain or list(map(str.strip, lines)) != lines:
-        found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
-        return found, [text[start : last + 1] for start, last in found]
-    spans: list[Span] = []
-    begin = 0
-    for line in lines:
-        end = begin + len(line)
-        spans.append((begin, end - 1))
-        begin = end + 2
-    if all(lines):
-        return spans, lines
-    return list(compress(spans, lines)), list(filter(None, lines))
-
-
-def _is_divided_once(text: str, lines: list[str]) -> bool:
-    """Whether these lines are all lines of a text: it has no other line breaks, and no mark of a hyphen at the end."""
-    return NO_CHARACTER not in text and text.count("\r") + text.count("\n") == 2 * (len(lines) - 1)
+    found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(reader.text))]
+    return found, [reader.text[start : last + 1] for start, last in found]
 
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:

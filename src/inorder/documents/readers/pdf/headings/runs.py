@@ -94,19 +94,6 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
     for segment in segments[1:]:
         size, text, bottom = segment.size, segment.text, segment.bottom
         is_alike = size == size_before and segment.face == face and segment.is_bold == is_bold and not run.key[3]
-        if (
-            is_alike
-            and -0.5 * size < segment.top - bottom_before < 0.6 * size
-            and segment.x0 < before.x1
-            and before.x0 < segment.x1
-            and (text[0].islower() or not (text.isupper() or may_have_number(text)))
-            and (run.line_count > 1 or not is_number_alone(run.text))
-        ):  # most lines clearly continue the run
-            run.line_count += 1
-            if len(run.text) <= CHARACTERS_MAX:
-                run.text = f"{run.text} {text}"
-            before, bottom_before = segment, bottom
-            continue
         is_beside = -1.0 < bottom - bottom_before < 1.0
         is_far_beside = is_beside and segment.x0 - before.x1 >= 3.0 * size
         key = run.key if is_alike and not text.isupper() else style_key(segment, body_size)
