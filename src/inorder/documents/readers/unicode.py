@@ -58,9 +58,5 @@ def is_cjk(character: str) -> bool:
 
 def is_right_to_left(text: str) -> bool:
     """Whether at least half of the letters belong to scripts that are written from right to left."""
-    return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text)) and _is_mostly_right_to_left(text)
-
-
-def _is_mostly_right_to_left(text: str) -> bool:
-    there = len(_RIGHT_TO_LEFT.findall(text))
-    return there * 2 >= sum(map(str.isalpha, text))
+    there = 0 if text.isascii() else len(_RIGHT_TO_LEFT.findall(text))
+    return 0 < there * 2 >= sum(map(str.isalpha, text))

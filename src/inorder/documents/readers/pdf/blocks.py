@@ -107,15 +107,9 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
 def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]:
     """The rows without segments that are now in tables, and with the tables."""
     kept = {segment.order for segment in segments if segment.table is None}
-    found = [
-        row if len(row) == 1 else [segment for segment in row if segment.order in kept]
-        for row in rows
-        if len(row) > 1 or row[0].order in kept
-    ]
+    found = [[segment for segment in row if segment.order in kept] for row in rows]
     found += [[segment] for segment in segments if segment.table is not None]
-    found = [row for row in found if row]
-    tops = [row[0].top if len(row) == 1 else min([segment.top for segment in row]) for row in found]
-    return [found[index] for index in sorted(range(len(tops)), key=tops.__getitem__)]
+    return sorted(filter(None, found), key=lambda row: min([segment.top for segment in row]))
 
 
 def _build_region(region: Region, builder: ParagraphBuilder, page: int, *, right_to_left: bool) -> list[AnyBlock]:

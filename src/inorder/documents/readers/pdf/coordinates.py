@@ -51,17 +51,9 @@ class SegmentReader:
                 return found
         return self._make_all(texts, traits, sizes, matrices, boxes, spans)
 
-    def split(self, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
-        """The pieces of these segments, in order. A gap is the last character before it and the first after it.
-
-        Pieces have the style and the height of the whole.
-        """
-        return self.split_with_boxes(segments, gaps)[0]
-
-    def split_with_boxes(
-        self, segments: list[Segment], gaps: Sequence[Span]
-    ) -> tuple[list[Segment], list[CharacterBox]]:
-        """The pieces of these segments as `split` returns them, and the box of the first character of each."""
+    def split(self, segments: list[Segment], gaps: Sequence[Span]) -> tuple[list[Segment], list[CharacterBox]]:
+        """The pieces of these segments, in order, and the box of the first character of each. A gap is the last
+        character before it and the first after it. Pieces have the style and the height of the whole."""
         starts = sorted([segment.span[0] for segment in segments] + [begin for _, begin in gaps])
         lasts = sorted([segment.span[1] for segment in segments] + [end for end, _ in gaps])
         boxes = self.page.boxes(self.page.character_indices(starts + lasts))

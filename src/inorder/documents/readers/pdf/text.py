@@ -104,7 +104,7 @@ def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequen
     """The segments, with those that have gaps split there."""
     starts = [segment.span[0] for segment in segments]
     lines = sorted({bisect_left(starts, begin) - 1 for _, begin in gaps})
-    pieces = _place_pieces(reader, *reader.split_with_boxes([segments[line] for line in lines], gaps))
+    pieces = _place_pieces(reader, *reader.split([segments[line] for line in lines], gaps))
     found: list[Segment] = []
     done = placed = 0
     for line in lines:
@@ -213,7 +213,7 @@ def _cut(reader: SegmentReader, segments: list[Segment], cuts: list[Span]) -> li
     """The pieces of these segments, split at the cuts."""
     spans = [segment.span for segment in segments]
     wholes = reader.read(spans, [reader.text[start : last + 1] for start, last in spans])
-    pieces = reader.split(wholes, cuts)
+    pieces, _ = reader.split(wholes, cuts)
     reader.clear_partial_styles(pieces)
     return pieces
 
