@@ -219,7 +219,7 @@ def embed(data: Path, spec: str) -> tuple[float, float]:
 
 def note_loading() -> list[float]:
     """A list that gets the time at which the model is loaded: the process of the providers greets a connection then."""
-    from inorder.documents.embed.shared.keeping import ProviderKeeper
+    from inorder.documents.embed.shared.process import ProviderKeeper
 
     loaded_s: list[float] = []
     open_process = ProviderKeeper.open

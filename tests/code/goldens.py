@@ -30,7 +30,7 @@ def expected_of(language: str) -> str:
 def describe(parsed: ParsedFile) -> str:
     """All but the text, one line for each thing, so that a difference can be read."""
     facts = msgspec.to_builtins(parsed)
-    facts["calls"] = [msgspec.structs.asdict(call) for call in parsed.calls.decode()]
+    facts["calls"] = [msgspec.structs.asdict(call) for call in parsed.calls]
     for chunk in facts["chunks"]:
         del chunk["text"]
     parts = []

@@ -47,25 +47,25 @@ def test_the_same_chunks_give_the_same_rows_and_the_chunks_stay_as_they_are() ->
 
 
 def test_source_code_has_symbols_imports_and_calls() -> None:
-    rows, calls = make_code_rows("src/lamp.py", "/elsewhere/lamp.py", PYTHON)
+    rows = make_code_rows("src/lamp.py", "/elsewhere/lamp.py", PYTHON)
     assert (rows.kind, rows.language, rows.note) == (CODE, "python", "")
     assert [each.qualified for each in rows.symbols] == ["light"]
     assert [each.module for each in rows.imports] == ["os"]
-    assert [each.callee for each in calls.decode()] == ["getcwd"]
+    assert [each.callee for each in rows.calls] == ["getcwd"]
 
 
 def test_without_its_grammar_a_file_is_split_by_lines_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inorder.code.parse.load_grammar", lambda language: pytest.fail("a grammar was loaded"))
-    rows, calls = make_code_rows("src/lamp.py", "/src/lamp.py", PYTHON, uses_grammar=False)
-    assert (rows.language, rows.note, rows.symbols, calls.count) == ("python", WITHOUT_GRAMMAR, [], 0)
+    rows = make_code_rows("src/lamp.py", "/src/lamp.py", PYTHON, uses_grammar=False)
+    assert (rows.language, rows.note, rows.symbols, rows.calls) == ("python", WITHOUT_GRAMMAR, [], [])
     assert "".join(each.text for each in rows.chunks) == PYTHON.decode()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"def (:\n" * 3, b"\0" * 9])
 def test_any_content_has_rows(data: bytes) -> None:
-    rows, calls = make_code_rows("a.py", "a.py", data)
+    rows = make_code_rows("a.py", "a.py", data)
     assert rows.item_id == "a.py"
-    assert hash_rows(rows, calls)
+    assert hash_rows(rows)
 
 
 def test_settings_are_stated_by_part_and_a_grammar_concerns_only_its_language(monkeypatch: pytest.MonkeyPatch) -> None:

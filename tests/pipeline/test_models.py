@@ -11,7 +11,6 @@ import pytest
 import inorder
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.documents.embed.shared import keeping
 from inorder.documents.embed.shared import process as shared_process
 from inorder.documents.embed.shared.process import ProviderProcess
 from inorder.pipeline.outcome import FileCounts, RunOutcome
@@ -186,7 +185,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[ProviderProcess]:
             super().__init__(*arguments)
             found.append(self)
 
-    monkeypatch.setattr(keeping, "ProviderProcess", Noted)
+    monkeypatch.setattr(shared_process, "ProviderProcess", Noted)
     return found
 
 

@@ -1,46 +1,20 @@
-"""Find and encode the calls of a file. They are most of what is found in it, and the index stores them as they are."""
+"""Find the calls of a file."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from .model import CallSite, FileCalls
+from .model import CallSite
 
 if TYPE_CHECKING:
     from .definitions import Definition
     from .matches import Span
     from .source import Source
 
-Site = tuple[str, int, int]
-"""Callee, line and column of a call."""
-_ENCODER = msgspec.msgpack.Encoder()
 
-
-def find_calls(calls: "Sequence[Span]", definitions: "Sequence[Definition]", source: "Source") -> FileCalls:
+def find_calls(calls: "Sequence[Span]", definitions: "Sequence[Definition]", source: "Source") -> list[CallSite]:
     """The calls in order, each with the innermost definition that encloses it. Calls and definitions are in the order
     of the file."""
     scopes = [each for each in definitions if each.has_chunk]
-    return FileCalls(*encode_sites(_locate_calls(calls, scopes, source)), len(calls))
-
-
-def encode_sites(sites: Sequence[CallSite]) -> tuple[bytes, bytes, list[str]]:
-    """Encode calls: once as one row for each, and once as groups of consecutive calls of one caller, which is empty if
-    there are none. Then the different names that are called, in the order of their first calls."""
-    groups: list[tuple[str, list[Site]]] = []
-    for site in sites:
-        if not groups or groups[-1][0] != site.caller:
-            groups.append((site.caller, []))
-        groups[-1][1].append((site.callee, site.line, site.column))
-    callees = list(dict.fromkeys([site.callee for site in sites]))
-    return _ENCODER.encode(sites), _ENCODER.encode(groups) if groups else b"", callees
-
-
-NO_CALLS = FileCalls(*encode_sites(()), 0)
-"""Those of a file that is not parsed."""
-
-
-def _locate_calls(calls: "Sequence[Span]", scopes: "Sequence[Definition]", source: "Source") -> list[CallSite]:
     found = []
     stack: list[Definition] = []
     starts = source.starts

@@ -52,22 +52,6 @@ class CallSite(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Counted in characters, from 1."""
 
 
-class FileCalls(msgspec.Struct, frozen=True, gc=False):
-    """The calls of a file, encoded with MessagePack."""
-
-    rows: bytes
-    """All calls, each as its four fields."""
-    groups: bytes
-    """Consecutive calls of one caller together, as the index stores them; empty if there are none."""
-    callees: list[str]
-    """The different names that are called, in the order of their first calls."""
-    count: int
-
-    def decode(self) -> list[CallSite]:
-        """The calls, in the order of the file."""
-        return msgspec.msgpack.decode(self.rows, type=list[CallSite])
-
-
 class ParsedFile(msgspec.Struct, frozen=True, gc=False):
     """Everything that was found in a file, in the order of the file."""
 
@@ -82,4 +66,4 @@ class ParsedFile(msgspec.Struct, frozen=True, gc=False):
     chunks: tuple[CodeChunk, ...]
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
-    calls: FileCalls
+    calls: list[CallSite]

@@ -10,7 +10,7 @@ may die, and can call `parse_lines` instead.
 
 import re
 
-from .calls import NO_CALLS, find_calls
+from .calls import find_calls
 from .captures import build_imports, collect_captures
 from .definitions import build_symbols, find_definitions
 from .generated import LINE_BYTES_MAX
@@ -60,7 +60,7 @@ def _find_reason_not_to_parse(source: Source, language: str) -> str:
 def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
     chunks = tuple(_build_chunk(group, source) for group in group_lines(source, [], None))
     notes = "; ".join(filter(None, (source.note, note)))
-    return ParsedFile(language, source.line_count, source.encoding, False, notes, chunks, (), (), NO_CALLS)
+    return ParsedFile(language, source.line_count, source.encoding, False, notes, chunks, (), (), [])
 
 
 def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:

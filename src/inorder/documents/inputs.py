@@ -17,8 +17,8 @@ BYTES_MAX = 2**30
 
 
 def read_content_of(source: Input, fetcher: Fetcher | None = None) -> bytes:
-    """Return the content of a file, or of what has an address. The fetcher reads what is remote; None: with the default
-    limits. Raises StageError if it cannot be read."""
+    """Return the content of a file, or of what has an address. The fetcher reads what is remote. Raises StageError if
+    it cannot be read."""
     if not isinstance(source, AddressedInput):
         return read_file(source)
     _check_size(source.size)

@@ -3,9 +3,10 @@
 A missing one is an operator error whose message has the command that installs it.
 """
 
-import importlib
+import importlib.util
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from inorder.errors import OperatorError
@@ -23,6 +24,14 @@ def require_module(module: str, *, by: str, extra: str) -> Any:
     except ImportError as error:
         missing = getattr(error, "name", None) or module
         raise missing_package(missing.partition(".")[0], by=by, extra=extra) from None
+
+
+def find_package(package: str, *, by: str, extra: str) -> Path:
+    """Return the folder of a package, without importing it. Raises `OperatorError` if it is not installed."""
+    spec = importlib.util.find_spec(package.replace("-", "_"))
+    if spec is None or not spec.submodule_search_locations:
+        raise missing_package(package, by=by, extra=extra)
+    return Path(spec.submodule_search_locations[0])
 
 
 def require_packages(packages: Mapping[str, str], *, by: str, extra: str) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from inorder.code.calls import Site, encode_sites
 from inorder.code.model import CallSite
 
 from .lexical.schema import DamagedIndexError
@@ -23,13 +22,20 @@ class PackedCalls(msgspec.Struct, array_like=True, gc=False):
     """The different names that are called."""
 
 
-_DECODER = msgspec.msgpack.Decoder(list[tuple[str, list[Site]]])
+_Groups = list[tuple[str, list[tuple[str, int, int]]]]
+"""Each caller, with the callee, the line and the column of each of its consecutive calls."""
+_DECODER = msgspec.msgpack.Decoder(_Groups)
 
 
 def pack_calls(calls: Sequence[CallSite]) -> PackedCalls:
-    """Encode the calls of a file: consecutive calls of one caller together."""
-    _, groups, callees = encode_sites(calls)
-    return PackedCalls(groups, callees)
+    """Encode the calls of a file: consecutive calls of one caller together; empty if there are none."""
+    groups: _Groups = []
+    for site in calls:
+        if not groups or groups[-1][0] != site.caller:
+            groups.append((site.caller, []))
+        groups[-1][1].append((site.callee, site.line, site.column))
+    callees = list(dict.fromkeys([site.callee for site in calls]))
+    return PackedCalls(msgspec.msgpack.encode(groups) if groups else b"", callees)
 
 
 def unpack_calls(data: bytes) -> list[CallSite]:

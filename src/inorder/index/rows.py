@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.code.model import CallSite, FileCalls
+from inorder.code.model import CallSite
 
 from .lexical.file_terms import FileTerms
 
@@ -76,9 +76,8 @@ def count_terms(rows: FileRows) -> FileTerms:
     return count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in rows.chunks), language)
 
 
-def hash_rows(rows: FileRows, calls: FileCalls | None = None) -> str:
-    """A digest of the file and of everything that it owns. `calls` are those of the
-    file if they are not in its rows."""
+def hash_rows(rows: FileRows) -> str:
+    """A digest of the file and of everything that it owns."""
     fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note]
-    fields += [rows.chunks, rows.symbols, rows.imports, msgspec.Raw(calls.rows) if calls else rows.calls]
+    fields += [rows.chunks, rows.symbols, rows.imports, rows.calls]
     return blake2b(_ENCODER.encode(fields), digest_size=16).hexdigest()

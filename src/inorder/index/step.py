@@ -12,7 +12,6 @@ from .lexical.schema import ANALYSIS_VERSION
 from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, ChunkRow, FileRows, ImportRow, SymbolRow
 
 if TYPE_CHECKING:
-    from inorder.code.model import FileCalls
     from inorder.documents.chunk.chunks import Chunk
 
 NAME = "index"
@@ -60,14 +59,14 @@ def make_document_rows(item_id: str, chunks: "Sequence[Chunk]") -> FileRows:
     )
 
 
-def make_code_rows(item_id: str, path: str, data: bytes, *, uses_grammar: bool = True) -> "tuple[FileRows, FileCalls]":
-    """Return the rows of a source file, and the calls in it. `path` is the file on disk: its name tells the language.
+def make_code_rows(item_id: str, path: str, data: bytes, *, uses_grammar: bool = True) -> FileRows:
+    """Return the rows of a source file. `path` is the file on disk: its name tells the language.
     Without its grammar, a file is split by lines: for files whose grammar crashed or took too long."""
     from inorder.code.parse import parse, parse_lines
 
     parsed = parse(path, data) if uses_grammar else parse_lines(path, data, WITHOUT_GRAMMAR)
     path_words = _split_path(item_id)
-    rows = FileRows(
+    return FileRows(
         item_id=item_id,
         kind=CODE,
         language=parsed.language or "",
@@ -91,8 +90,8 @@ def make_code_rows(item_id: str, path: str, data: bytes, *, uses_grammar: bool =
             for each in parsed.symbols
         ],
         imports=[ImportRow(each.module, ", ".join(each.names), each.line) for each in parsed.imports],
+        calls=parsed.calls,
     )
-    return rows, parsed.calls
 
 
 def derive_chunk_id(item_id: str, line: int, text: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.code.model import FileCalls
 from inorder.files.surrogates import escape_fields, restore_fields
 from inorder.index.calls import PackedCalls, pack_calls
 from inorder.index.lexical.file_terms import FileTerms
@@ -213,18 +212,16 @@ def read_step_texts(made: StepResult) -> list[str]:
     return [text for block in made.texts for text in unpack_texts(block.data, block.checksum)]
 
 
-def pack_rows(rows: FileRows, calls: FileCalls | None = None) -> SearchRows:
+def pack_rows(rows: FileRows) -> SearchRows:
     """Return the rows of a file as the library stores them, with their terms counted and their digest computed.
-
-    `calls` are those of the file if they are not in its rows. The texts of a document come with the step `chunk`.
-    """
-    packed = PackedCalls(calls.groups, calls.callees) if calls else pack_calls(rows.calls)
+    The texts of a document come with the step `chunk`."""
+    packed = pack_calls(rows.calls)
     return SearchRows(
         kind=rows.kind,
         language=rows.language,
         lines=rows.lines,
         note=rows.note,
-        digest=hash_rows(rows, calls),
+        digest=hash_rows(rows),
         chunks=[msgspec.structs.replace(chunk, text="") for chunk in rows.chunks],
         terms=count_terms(rows),
         texts=pack_texts([chunk.text for chunk in rows.chunks]) if rows.kind != DOCUMENT else [],

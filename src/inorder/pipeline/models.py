@@ -4,6 +4,13 @@ What a worker can compute by itself is the first pass. A provider that is a mode
 opened once for all workers of a machine, in a process of its own (see `documents.embed.shared`), and is fast with many
 texts at a time. So its vectors are a second pass over the files whose chunks are committed: a worker passes the chunks
 of a group of files in one call. The unit of commit stays the file, and words are found before their vectors are there.
+
+engine  policy      where the provider is
+local   cpu, gpu    in the process of the providers, which all worker processes call
+local   io          in the driver, shared by its threads
+ray     any         in every worker, which has its own GPU
+
+In the last two cases, who computes vectors opens the provider with the first texts.
 """
 
 import time
@@ -11,63 +18,66 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from inorder.documents.embed.shared.keeping import ProviderKeeper
-from inorder.documents.embed.shared.opening import OpenProviders
+from inorder.documents.embed.shared.process import ProviderKeeper
 from inorder.documents.embed.step import count_together, embed_together
-from inorder.engines.base import count_cpus
+from inorder.engines.base import count_callers
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, StageHooks, StageOutcome, WorkItem
 
 from .names import CHUNK, EMBED
-from .resources import VisitResources
+from .resources import ResourceHooks, VisitResources
 from .steps import PipelineSettings, list_shared
 from .visit import RESOURCES, decode_order, read_result
 
 
-class SharedProviders:
-    """The providers of the pass. Sent to every worker process, without what is open in the driver."""
+class SharedProviders(ResourceHooks):
+    """The providers of the pass, beside the resources of every worker."""
 
     def __init__(self, settings: PipelineSettings, keeper: ProviderKeeper | None = None) -> None:
         """`keeper` has the process of the providers of an earlier run, and keeps that of this one."""
-        self._settings = settings
-        self._opened = OpenProviders(list_shared(settings), settings.server, keeper)
-        self._resources: VisitResources | None = None
-        """Those of the driver, whose threads may be workers."""
+        super().__init__(settings)
+        self._specs = list_shared(settings)
+        self._keeps = keeper is not None
+        self._keeper: Any = keeper or ProviderKeeper()
+        self._address = ""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_resources": None}
+        return {**super().__getstate__(), "_keeper": None}
 
     def make_hooks(self) -> StageHooks:
         """Return the hooks that open and close the providers, and feed them."""
         return StageHooks(
             worker_setup=self._set_up,
-            before_stage=self._open,
-            after_stage=self._close,
+            before_stage=self._prepare,
+            after_stage=self.close,
             group_size=_count_group,
-            before_group=partial(_embed_group, tuple(list_shared(self._settings))),
+            before_group=partial(_embed_group, tuple(self._specs)),
         )
 
-    def _open(self, context: StageContext) -> None:
-        self._opened.open_in_driver(context)
-        self._give_resources(context)
+    def _prepare(self, context: StageContext) -> None:
+        """Prepare the process of the providers in the driver, if there is to be one."""
+        if context.options.engine == "local" and context.options.policy != "io":
+            self._address = "unavailable"  # should the next line fail, no worker opens a model of its own
+            self._address = self._keeper.open(self._specs, self._settings.server).address
+        self.open(context)
 
     def _set_up(self, context: StageContext) -> None:
-        self._opened.open_in_worker(context)
-        self._give_resources(context)
+        """Connect a worker process to the process of the providers, if there is one."""
+        self.open(context)
+        if self._address:
+            from inorder.documents.embed.shared.client import RemoteDense, RemoteSparse, ServiceConnection
 
-    def _give_resources(self, context: StageContext) -> None:
-        workers = context.options.workers or count_cpus()
-        resources = VisitResources(self._settings, workers)
-        resources.shared = {
-            family: context.resources[family] for family in list_shared(self._settings) if family in context.resources
-        }
-        self._resources = context.resources[RESOURCES] = resources
+            connection = ServiceConnection(self._address, count_callers(context.options.workers))
+            context.resources[RESOURCES].shared = {
+                family: (RemoteDense if family == "dense" else RemoteSparse)(connection, family)
+                for family in self._specs
+            }
 
-    def _close(self, outcome: StageOutcome) -> None:
-        self._opened.close(outcome)
-        if self._resources is not None:
-            self._resources.close()
-            self._resources = None
+    def close(self, outcome: StageOutcome) -> None:
+        """End the process of the providers, or keep it: one whose providers cannot be opened is not worth keeping."""
+        self._address = ""
+        self._keeper.release(keeps=self._keeps and outcome.stop_kind is None and not outcome.failed)
+        super().close(outcome)
 
 
 def _count_group(items: Sequence[WorkItem]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.documents.embed.shared.keeping import ProviderKeeper
+from inorder.documents.embed.shared.process import ProviderKeeper
 from inorder.engines.base import count_callers
 from inorder.engines.process.idle import IdleProcesses
 from inorder.host.filesystem import SystemFilesystem

@@ -384,7 +384,7 @@ class _Visit:
         item_id, path = self._item.item_id, self._order.facts.path
         staging = DataLayout(os.fspath(self._context.data), self._context.stage).staging
         with self._resources.mark_parsing(item_id, staging) as uses_grammar:
-            rows, calls = make_code_rows(item_id, path, self._content, uses_grammar=uses_grammar)
+            rows = make_code_rows(item_id, path, self._content, uses_grammar=uses_grammar)
         self._warn([rows.note] if rows.note else [])
         self._context.measure(lines=rows.lines, chunks=len(rows.chunks))
         counts = {
@@ -392,9 +392,9 @@ class _Visit:
             "lines": rows.lines,
             "chunks": len(rows.chunks),
             "symbols": len(rows.symbols),
-            "calls": calls.count,
+            "calls": len(rows.calls),
         }
-        return pack_rows(rows, calls), counts
+        return pack_rows(rows), counts
 
     def _embed(self, step: DueStep, input_hash: bytes, family: str) -> StepResult:
         from inorder.documents.embed.step import describe_call, embed

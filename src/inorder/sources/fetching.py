@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -50,18 +51,16 @@ class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
 class _Request:
     """A request with all its attempts."""
 
-    def __init__(self, address: str, function: Callable[..., Any], arguments: tuple[Any, ...], options: Any) -> None:
+    def __init__(self, address: str, function: Callable[[], Any]) -> None:
         self.address = address
         self.function = function
-        self.arguments = arguments
-        self.options = options
         self.attempts = 0
         self.ticket: Ticket[Any] | None = None
 
     def run(self) -> Any:
         """One attempt. What it raises has no traceback of the store's package."""
         try:
-            return self.function(*self.arguments, **self.options)
+            return self.function()
         except Exception as error:
             raise translate_problem(error, self.address) from None
 
@@ -93,7 +92,7 @@ class Fetcher:
 
     def call(self, address: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a function of a store through the lane, with retries. Raises `RemoteProblem`."""
-        return self._finish(self._begin(address, function, arguments, options))
+        return self._finish(self._begin(address, partial(function, *arguments, **options)))
 
     def read(self, store: Store, source: ObjectInfo, address: str) -> bytes:
         """Read an object as it was listed. Raises `RemoteProblem`."""
@@ -101,7 +100,8 @@ class Fetcher:
         found = self._take(key)
         if found is None:
             found = self._join(self._begin_read(store, source, address), store, source, address)
-            self._keep(key, found, is_shared=len(found) >= SHARED_BYTES)
+            if len(found) >= SHARED_BYTES:
+                self._keep(key, found)
         return found
 
     def read_head(self, store: Store, source: ObjectInfo, address: str, count: int) -> bytes:
@@ -123,7 +123,7 @@ class Fetcher:
                 content = self._join(requests, store, source, address)
             except RemoteProblem:
                 continue
-            self._keep((address, source.fingerprint), content, is_shared=True)
+            self._keep((address, source.fingerprint), content)
 
     def statistics(self) -> LaneStatistics:
         """Statistics of the lane."""
@@ -135,8 +135,8 @@ class Fetcher:
 
     # ---- Requests
 
-    def _begin(self, address: str, function: Callable[..., Any], arguments: tuple[Any, ...], options: Any) -> _Request:
-        request = _Request(address, function, arguments, options)
+    def _begin(self, address: str, function: Callable[[], Any]) -> _Request:
+        request = _Request(address, function)
         self._submit(request)
         return request
 
@@ -173,9 +173,9 @@ class Fetcher:
 
     def _begin_read(self, store: Store, source: ObjectInfo, address: str) -> list[_Request]:
         if not store.has_ranges or source.size <= RANGE_BYTES:
-            return [self._begin(address, _read_whole, (store, source, address), {})]
+            return [self._begin(address, partial(_read, store, source, address))]
         starts = range(0, source.size, RANGE_BYTES)
-        return [self._begin(address, _read_range, (store, source, address, start), {}) for start in starts]
+        return [self._begin(address, partial(_read_range, store, source, address, start)) for start in starts]
 
     def _join(self, requests: list[_Request], store: Store, source: ObjectInfo, address: str) -> bytes:
         pieces = [self._finish(request) for request in requests]
@@ -201,9 +201,7 @@ class Fetcher:
                 self._contents.move_to_end(key)
             return found
 
-    def _keep(self, key: tuple[str, str], content: bytes, *, is_shared: bool) -> None:
-        if not is_shared:
-            return
+    def _keep(self, key: tuple[str, str], content: bytes) -> None:
         with self._lock:
             self._contents[key] = content
             held = sum(map(len, self._contents.values()))
@@ -211,18 +209,14 @@ class Fetcher:
                 held -= len(self._contents.popitem(last=False)[1])
 
 
-def _read_whole(store: Store, source: ObjectInfo, address: str) -> bytes:
-    found = store.read(source)
-    return _require_length(found, source.size, source, store, address)
-
-
 def _read_range(store: Store, source: ObjectInfo, address: str, start: int) -> bytes:
-    stop = min(start + RANGE_BYTES, source.size)
-    return _require_length(store.read(source, start, stop), stop - start, source, store, address)
+    return _read(store, source, address, start, min(start + RANGE_BYTES, source.size))
 
 
-def _require_length(found: bytes, expected: int, source: ObjectInfo, store: Store, address: str) -> bytes:
-    """A body that is too short was cut off, or the object has changed."""
+def _read(store: Store, source: ObjectInfo, address: str, start: int | None = None, stop: int | None = None) -> bytes:
+    """Read an object, or a range of it. A body that is too short was cut off, or the object has changed."""
+    found = store.read(source, start, stop)
+    expected = source.size if start is None or stop is None else stop - start
     if expected >= 0 and len(found) != expected:
         store.check(source, address)
         reason = f"the response has {len(found):,} of {expected:,} bytes"

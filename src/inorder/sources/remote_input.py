@@ -1,14 +1,11 @@
-"""An object of a remote source as the input of an item. A fetcher reads it: that of the caller, with its limits, or one
-with the default limits, which the stages of this process share."""
+"""An object of a remote source as the input of an item. A fetcher of the caller reads it, with its limits."""
 
-import os
-import threading
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from inorder.stage.inputs import AddressedInput
 
-from .fetching import Fetcher, FetchLimits
+from .fetching import Fetcher
 from .problems import RemoteProblem
 from .stores import ObjectInfo, Store, forget_stores, reuse_store
 
@@ -28,10 +25,6 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
     """Its path in the store."""
     fingerprint: str
     """Identifies the version."""
-
-    def read(self) -> bytes:
-        """Read the content with the default limits. Raises as `fetch` does."""
-        return self.fetch(get_fetcher())
 
     def fetch(self, fetcher: Fetcher) -> bytes:
         """Read the content. Raises StageError if it cannot be read, or is no longer what was listed."""
@@ -59,20 +52,6 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
     def _locate(self, fetcher: Fetcher) -> tuple[Store, ObjectInfo, str]:
         store = reuse_store(self.protocol, self.location, fetcher.limits.concurrency)
         return store, ObjectInfo(self.path, self.size, self.fingerprint), self.address
-
-
-_lock = threading.Lock()
-_fetchers: dict[int, Fetcher] = {}
-"""The fetcher of this process, by process id: a forked process needs its own."""
-
-
-def get_fetcher() -> Fetcher:
-    """Return the fetcher of this process with the default limits."""
-    with _lock:
-        if os.getpid() not in _fetchers:
-            _fetchers.clear()
-            _fetchers[os.getpid()] = Fetcher(FetchLimits())
-        return _fetchers[os.getpid()]
 
 
 def count_group(inputs: Sequence[RemoteInput | None]) -> int:

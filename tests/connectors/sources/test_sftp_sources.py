@@ -85,13 +85,13 @@ def test_a_user_who_is_not_let_in_and_a_path_that_is_missing_are_one_line_and_ex
 def test_a_connection_that_is_lost_is_opened_again(
     sftp: SftpServer, place: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = RemoteInput.read
+    fetch = RemoteInput.fetch
 
-    def lose(source: RemoteInput) -> bytes:
+    def lose(source: RemoteInput, fetcher: Fetcher) -> bytes:
         sftp.drop_connections()
-        return read(source)
+        return fetch(source, fetcher)
 
-    monkeypatch.setattr(RemoteInput, "read", lose)
+    monkeypatch.setattr(RemoteInput, "fetch", lose)
     ended = place.run("run", find_address(sftp), "--workers", "1")
     assert ended.code == 0, ended.stderr
     assert len(place.documents()) == len(FILES)

@@ -8,8 +8,7 @@ import pytest
 
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.shared.client import RemoteDense, ServiceConnection
-from inorder.documents.embed.shared.keeping import ProviderKeeper
-from inorder.documents.embed.shared.process import ProviderProcess
+from inorder.documents.embed.shared.process import ProviderKeeper, ProviderProcess
 from tests.documents.embed.models import onnx_folder
 
 LIMITS = ServerLimits()
@@ -32,10 +31,10 @@ def test_a_model_is_loaded_once_for_runs_that_follow_each_other(specs: dict[str,
     with closing(ProviderKeeper()) as keeper:
         first = keeper.open(specs, LIMITS)
         pid = use(first)
-        keeper.release(first, keeps=True)
+        keeper.release(keeps=True)
         second = keeper.open(specs, LIMITS)
         assert (second, use(second)) == (first, pid)
-        keeper.release(second, keeps=True)
+        keeper.release(keeps=True)
         assert second.is_usable
     assert not second.is_usable
     assert not os.path.exists(second.address)
@@ -44,7 +43,7 @@ def test_a_model_is_loaded_once_for_runs_that_follow_each_other(specs: dict[str,
 def test_a_process_is_replaced_after_a_run_that_failed(specs: dict[str, str]) -> None:
     with closing(ProviderKeeper()) as keeper:
         first = keeper.open(specs, LIMITS)
-        keeper.release(first, keeps=False)
+        keeper.release(keeps=False)
         assert not first.is_usable
         second = keeper.open(specs, LIMITS)
         third = keeper.open(specs, LIMITS)  # the run before has closed nothing
@@ -55,10 +54,10 @@ def test_a_process_is_replaced_after_a_run_that_failed(specs: dict[str, str]) ->
 def test_a_process_is_replaced_if_its_model_or_its_limits_have_changed(specs: dict[str, str], tmp_path: Path) -> None:
     with closing(ProviderKeeper()) as keeper:
         first = keeper.open(specs, LIMITS)
-        keeper.release(first, keeps=True)
+        keeper.release(keeps=True)
         second = keeper.open(specs, ServerLimits(texts_max=7))
         assert (first.is_usable, second.is_usable) == (False, True)
-        keeper.release(second, keeps=True)
+        keeper.release(keeps=True)
         (tmp_path / "model" / "more.json").write_text("{}")
         third = keeper.open(specs, ServerLimits(texts_max=7))
         assert (second.is_usable, third.is_usable) == (False, True)

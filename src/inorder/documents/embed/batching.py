@@ -1,10 +1,10 @@
 """Share one model among many callers, so that the texts of small documents are batched together.
 
-There are two lanes. In the first one, the texts of a caller are tokenized and become a pending *request*. In the second
-one, a task per request waits for the only thread that runs the model. A task takes all pending requests, not only its
-own: it sorts their texts by length, splits them into batches with a token budget, runs the batches, and fills in the
-rows of every request. When the turn of the other tasks comes, their requests are already done. So batches grow with
-the number of callers, tokenizing overlaps with computing, and callers wait when the lanes are full.
+A caller tokenizes its texts, portion by portion; each becomes a pending *request*. In a lane, a task per request waits
+for the only thread that runs the model. A task takes all pending requests, not only its own: it sorts their texts by
+length, splits them into batches with a token budget, runs the batches, and fills in the rows of every request. When the
+turn of the other tasks comes, their requests are already done. So batches grow with the number of callers, tokenizing
+overlaps with computing, and callers wait when the lane is full.
 
 The row of a text does not depend on the other texts, except for rounding of floating-point sums. A batch that fails is
 run again request by request, so that an error reaches only the caller whose texts cause it.
@@ -67,8 +67,6 @@ class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Each further request of the call is twice as large, up to this: a tokenizer is faster with many texts at once."""
     sorted_texts_max: int = 8192
     """Texts that are sorted together: enough for batches of similar length, few enough to return rows soon."""
-    tokenizing_max: int = 2
-    """Requests tokenized at the same time: a tokenizer uses all cores, except while its result is converted."""
     requests_max: int = 16
     """Requests that wait for the model besides the current one. Bounds the tokens in memory."""
     batches_started_max: int = 2
@@ -122,22 +120,15 @@ class Batcher:
         self._limits = limits or BatchLimits()
         self._lock = threading.Lock()
         self._pending: deque[_BatchRequest] = deque()
-        self._tokenizing = Lane(
-            LaneConfig(name=f"{name}-tokens", max_concurrency=self._limits.tokenizing_max, capacity=1)
-        )
         self._computing = Lane(LaneConfig(name=name, max_concurrency=1, capacity=self._limits.requests_max))
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """A row per text, in order, as the model returns it."""
-        tickets: list[Ticket[Ticket[Matrix]]] = []
         try:
-            tickets.extend(self._tokenizing.submit(self._request, portion) for portion in self._split_portions(texts))
-            rows = [ticket.result().result() for ticket in tickets]
+            tickets = [self._request(portion) for portion in self._split_portions(texts)]
+            rows = [ticket.result() for ticket in tickets]
         except (NotAdmitted, TaskCancelled):
             raise StageError("the provider was closed", category="provider") from None
-        finally:
-            for ticket in tickets:
-                ticket.cancel()
         return np.concatenate(rows) if rows else np.zeros((0, self._encoder.dimensions), dtype=np.float32)
 
     def embed_tokens(self, tokens: Sequence[Tokens]) -> Matrix:
@@ -161,7 +152,6 @@ class Batcher:
     def close(self) -> None:
         """Refuse further calls, and fail those that wait. Idempotent."""
         self._computing.close(drain=False, timeout_s=self._limits.close_s)
-        self._tokenizing.close(drain=False, timeout_s=self._limits.close_s)
         self._encoder.close()
 
     def _split_portions(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -171,7 +161,7 @@ class Batcher:
             start, size = start + size, min(2 * size, self._limits.portion_texts_max)
 
     def _request(self, texts: Sequence[str]) -> Ticket[Matrix]:
-        """The task of the first lane: tokenize, and queue for the model."""
+        """Tokenize, and queue for the model."""
         return self._queue(_BatchRequest(self._encoder.tokenize(texts), self._encoder.dimensions))
 
     def _queue(self, request: _BatchRequest) -> Ticket[Matrix]:
@@ -182,7 +172,7 @@ class Batcher:
     # ---- on the thread that owns the model
 
     def _serve(self, request: _BatchRequest) -> Matrix:
-        """The task of the second lane: compute the rows of this request, and of others with it."""
+        """The task of the lane: compute the rows of this request, and of others with it."""
         taken = self._take(request)
         if taken:
             self._compute([_BatchText(each, number) for each in taken for number in range(len(each.tokens))])

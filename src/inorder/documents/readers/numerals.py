@@ -40,14 +40,5 @@ def to_roman(number: int) -> str:
 
 def format_number(number: int, style: str) -> str:
     """Format a number in one of the styles of HTML: 1, a, A, i, I."""
-    match style:
-        case "a":
-            return to_letters(number)
-        case "A":
-            return to_letters(number).upper()
-        case "i":
-            return to_roman(number)
-        case "I":
-            return to_roman(number).upper()
-        case _:
-            return str(number)
+    write = {"a": to_letters, "i": to_roman}.get(style.lower(), str)
+    return write(number).upper() if style.isupper() else write(number)

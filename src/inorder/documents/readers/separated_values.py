@@ -36,9 +36,7 @@ def read(data: bytes, name: str) -> Document:
     try:
         rows = csv.reader(text.splitlines(keepends=True), delimiter=delimiter or _find_delimiter(text))
         for number, row in enumerate(row for row in rows if any(row)):
-            grid.new_row()
-            for cell in row:
-                grid.add(collapse_whitespace(cell), is_header=number == 0)
+            grid.add_row(list(map(collapse_whitespace, row)), is_header=number == 0)
     except (csv.Error, TypeError, ValueError) as error:
         raise ReadError(f"not a table: {error}") from None
     blocks = grid.finish(budget)

@@ -23,14 +23,6 @@ _SPECIAL = re.compile(
     "\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xa0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\ud800-\uf8ff\ufb00-\ufdff\ufe70-\uffff]"
 )
 _HALF = re.compile("[\ud800-\udfff]")
-_PRINTABLE = bytes(range(32, 127))
-
-
-def is_readable(text: str, line_count: int) -> bool:
-    """Whether `clean` would change nothing in any part of this text, which has this many lines that end in CR LF."""
-    if text.isascii():
-        return len(text.encode("ascii").translate(None, _PRINTABLE)) == 2 * (line_count - 1)
-    return not _SPECIAL.search(text) and unicodedata.is_normalized("NFC", text)
 
 
 def clean(text: str) -> str:
@@ -66,9 +58,5 @@ def is_cjk(character: str) -> bool:
 
 def is_right_to_left(text: str) -> bool:
     """Whether at least half of the letters belong to scripts that are written from right to left."""
-    return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text)) and _is_mostly_right_to_left(text)
-
-
-def _is_mostly_right_to_left(text: str) -> bool:
-    there = len(_RIGHT_TO_LEFT.findall(text))
-    return there * 2 >= sum(map(str.isalpha, text))
+    there = 0 if text.isascii() else len(_RIGHT_TO_LEFT.findall(text))
+    return 0 < there * 2 >= sum(map(str.isalpha, text))

@@ -17,11 +17,12 @@ from inorder.files.optional_deps import require_module
 from .base import replace_surrogates
 from .onnx_encoder import open_session
 from .sentence_models import EXTRA, load_model
-from .tokenizer import Numbers, enable_truncation
+from .tokenizer import Numbers, enable_truncation, pad_batch
 
 _TOKENS_MAX = 512
 _BATCH_TEXTS = 16
-_KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+"""The inputs that are known, each with the attribute of an encoding."""
 
 
 class CrossEncoder(Protocol):
@@ -77,7 +78,7 @@ class OnnxCrossEncoder:
         except Exception as error:
             raise OperatorError(f"cannot load cross-encoder:{folder}: {' '.join(str(error).split())[:300]}") from None
         self._inputs = [given.name for given in self._session.get_inputs()]
-        unknown = set(self._inputs) - _KNOWN_INPUTS
+        unknown = set(self._inputs) - _INPUTS.keys()
         require(not unknown, f"cross-encoder:{folder} has unsupported inputs: {', '.join(sorted(unknown))}")
         outputs = [output for output in self._session.get_outputs() if len(output.shape) == 2 and output.shape[1] == 1]
         require(bool(outputs), f"cross-encoder:{folder} has no output with one number per pair of texts")
@@ -92,11 +93,6 @@ class OnnxCrossEncoder:
         return np.concatenate([np.zeros(0), *found]).astype(np.float64)
 
     def _feed(self, batch: Sequence[Any]) -> dict[str, Numbers]:
-        columns = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-        width = max(len(encoding.ids) for encoding in batch)
-        tables = {}
-        for name in self._inputs:
-            tables[name] = np.zeros((len(batch), width), np.int64)
-            for row, encoding in zip(tables[name], batch, strict=True):
-                row[: len(encoding.ids)] = getattr(encoding, columns[name])
-        return tables
+        return {
+            name: pad_batch([getattr(encoding, _INPUTS[name]) for encoding in batch], 0)[0] for name in self._inputs
+        }

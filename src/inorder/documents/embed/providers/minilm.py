@@ -1,6 +1,5 @@
 """`minilm`: all-MiniLM-L6-v2 with the weights from an installed package, without torch."""
 
-import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.errors import OperatorError
-from inorder.files.optional_deps import missing_package, require_module
+from inorder.files.optional_deps import find_package, require_module
 
 from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, build_bert_graph
 from .local_model import ModelProvider
@@ -26,10 +25,7 @@ _NEEDS: Mapping[str, str] = {"by": "minilm", "extra": "minilm"}
 
 def model_folder() -> Path:
     """The folder of the package that contains the model."""
-    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
-        raise missing_package(PACKAGE, **_NEEDS)
-    return Path(spec.submodule_search_locations[0]) / "model"
+    return find_package(PACKAGE, **_NEEDS) / "model"
 
 
 def open_minilm() -> ModelProvider:

@@ -14,7 +14,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .torch_encoder import ModelTokenizer, batch_tokens_for, copy_to_device, fetch_later
+from .torch_encoder import TorchEncoder, copy_to_device, fetch_later
 
 _OFFSET_TYPES = {"roberta", "xlm-roberta", "camembert"}
 """Models whose positions start after the id of the padding token."""
@@ -41,7 +41,7 @@ def is_packable(torch: Any, model: Any) -> bool:
     )
 
 
-class PackedEncoder:
+class PackedEncoder(TorchEncoder):
     """Runs the weights of a loaded model without padding."""
 
     def __init__(self, torch: Any, model: Any) -> None:
@@ -49,12 +49,8 @@ class PackedEncoder:
         attend = _make_attention(torch, model.device)
         if attend is None:
             raise ValueError(f"no attention without padding on {model.device}")
-        self._torch = torch
-        self._device = model.device
-        self.device = str(model.device)
+        super().__init__(torch, model)
         self._attend = attend
-        self._tokenizer = ModelTokenizer(model)
-        self.tokenizer_spec = self._tokenizer.spec
         self._first_only = model[1].pooling_mode == "cls"
         self._heads = bert.config.num_attention_heads
         self._offset = bert.config.pad_token_id + 1 if bert.config.model_type in _OFFSET_TYPES else 0
@@ -65,13 +61,8 @@ class PackedEncoder:
             self._positions = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
             self._norm = embeddings.LayerNorm
             self._layers = [_Layer(torch, layer) for layer in bert.encoder.layer]
-        self.batch_tokens_max = batch_tokens_for(self._device)
         self.length_ratio_min = 0.0
         self.dimensions = bert.config.hidden_size
-
-    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
-        """The tokens of each text."""
-        return self._tokenizer.tokenize(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
         """Start a batch on the device."""
@@ -87,9 +78,6 @@ class PackedEncoder:
             for layer in self._layers:
                 state = layer.run(state, self._heads, lambda q, k, v: self._attend(q, k, v, device_ends, lengths))
             return fetch_later(torch, self._pool(state, device_ends))
-
-    def close(self) -> None:
-        """The weights are released with the last reference to them."""
 
     def _pool(self, state: Any, ends: Any) -> Any:
         if self._first_only:

@@ -13,6 +13,7 @@
 provider is opened.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from inorder.errors import OperatorError
@@ -43,6 +44,14 @@ _POLICIES: dict[str, Policy] = {
     "tei": "io",
     "openai": "io",
 }
+_OPENERS = {
+    "static": ("static.provider", "PieceProvider"),
+    "wordllama": ("static.wordllama", "open_wordllama"),
+    "minilm": ("minilm", "open_minilm"),
+    "onnx": ("onnx_folder", "open_onnx"),
+    "sentence-transformers": ("sentence_models", "open_sentence_transformers"),
+}
+"""Module and function of dense providers. What follows the colon is its argument."""
 _WITHOUT_DETAIL = {"hash", "minilm", "static", "wordllama"}
 _NEVER_DETAILED = {"minilm", "static", "wordllama"}
 
@@ -54,26 +63,10 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> "DenseProvider"
         from .hashing import HashProvider
 
         return HashProvider(_parse_dimensions(detail))
-    if kind == "static":
-        from .static.provider import PieceProvider
-
-        return PieceProvider()
-    if kind == "wordllama":
-        from .static.wordllama import open_wordllama
-
-        return open_wordllama()
-    if kind == "minilm":
-        from .minilm import open_minilm
-
-        return open_minilm()
-    if kind == "onnx":
-        from .onnx_folder import open_onnx
-
-        return open_onnx(detail)
-    if kind == "sentence-transformers":
-        from .sentence_models import open_sentence_transformers
-
-        return open_sentence_transformers(detail)
+    if kind in _OPENERS:
+        module, function = _OPENERS[kind]
+        provider: DenseProvider = getattr(import_module(f".{module}", __package__), function)(*filter(None, [detail]))
+        return provider
     if kind in ("tei", "openai"):
         from .server.provider import open_server
 

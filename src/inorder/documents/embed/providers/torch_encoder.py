@@ -20,45 +20,41 @@ _LENGTH_RATIO_CPU = 0.9
 """Padding costs as much as text, but a GPU needs large batches."""
 
 
-class ModelTokenizer:
-    """The tokenizer of a loaded model, with the prompt that the model needs before every text."""
+class TorchEncoder:
+    """What encoders of a loaded model have in common: its device, and its tokenizer with the prompt that the model
+    needs before every text."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, torch: Any, model: Any) -> None:
+        self._torch = torch
+        self._device = model.device
+        self.device = str(model.device)
+        self.batch_tokens_max = _BATCH_TOKENS_CPU if self._device.type == "cpu" else _BATCH_TOKENS_GPU
         tokens_max = model.max_seq_length
         is_plausible = isinstance(tokens_max, int) and 0 < tokens_max <= 1_000_000
         self._tokenizer = enable_truncation(
             model.tokenizer.backend_tokenizer, tokens_max if is_plausible else TOKENS_MAX
         )
         self._prompt = (model.prompts or {}).get(model.default_prompt_name, "")
-
-    @property
-    def spec(self) -> TokenizerSpec:
+        self.tokenizer_spec = TokenizerSpec(self._tokenizer.to_str(), self._prompt)
         """How another process makes the same tokenizer."""
-        return TokenizerSpec(self._tokenizer.to_str(), self._prompt)
 
     def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
         return tokenize_texts(self._tokenizer, [self._prompt + text for text in texts] if self._prompt else texts)
 
+    def close(self) -> None:
+        """The model is released with the last reference to it."""
 
-class PaddedEncoder:
+
+class PaddedEncoder(TorchEncoder):
     """Runs the model as it was loaded, whatever its architecture."""
 
     def __init__(self, torch: Any, model: Any) -> None:
-        self._torch = torch
+        super().__init__(torch, model)
         self._model = model
-        self._device = model.device
-        self.device = str(model.device)
-        self._tokenizer = ModelTokenizer(model)
-        self.tokenizer_spec = self._tokenizer.spec
         self._padding = model.tokenizer.pad_token_id or 0
-        self.batch_tokens_max = batch_tokens_for(self._device)
         self.length_ratio_min = _LENGTH_RATIO_CPU if self._device.type == "cpu" else _LENGTH_RATIO_GPU
         self.dimensions = self.begin(self.tokenize(["dimensions"]))().shape[1]
-
-    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
-        """The tokens of each text."""
-        return self._tokenizer.tokenize(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
         """Start a batch on the device."""
@@ -70,14 +66,6 @@ class PaddedEncoder:
                 "attention_mask": copy_to_device(self._torch, mask, self._device),
             }
             return fetch_later(self._torch, self._model(inputs)["sentence_embedding"])
-
-    def close(self) -> None:
-        """The model is released with the last reference to it."""
-
-
-def batch_tokens_for(device: Any) -> int:
-    """The batch size in tokens for this device."""
-    return _BATCH_TOKENS_CPU if device.type == "cpu" else _BATCH_TOKENS_GPU
 
 
 def copy_to_device(torch: Any, values: np.ndarray[Any, Any], device: Any) -> Any:

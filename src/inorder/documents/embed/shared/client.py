@@ -41,9 +41,9 @@ class ServiceConnection:
         """What the provider of a family is. The first call waits until its model is loaded."""
         if self._service is None:
             self._connect()
-        service = self._service
-        if service is None or family not in service.providers:
-            reason = "unknown reason" if service is None else service.errors.get(family, "unknown reason")
+        service = self._service or ServiceInfo({})
+        if family not in service.providers:
+            reason = service.errors.get(family, "unknown reason")
             raise StageError(f"cannot open the {family} provider: {reason}", category="config")
         return service.providers[family]
 
@@ -68,12 +68,7 @@ class ServiceConnection:
     def _send(self, request: EmbedRequest) -> None:
         self.get_info(request.family)
         with self._translate_end():
-            if self._connection is None:
-                self._connect()
-            connection = self._connection
-            if connection is None:
-                raise EOFError
-            connection.send_bytes(_ENCODER.encode(request))
+            (self._connection or self._connect()).send_bytes(_ENCODER.encode(request))
 
     def _receive(self) -> EmbedReply:
         with self._translate_end():
@@ -100,7 +95,7 @@ class ServiceConnection:
             self._drop()
             raise StageError("the process of the provider ended", category="provider", retryable=True) from None
 
-    def _connect(self) -> None:
+    def _connect(self) -> "Connection[Any, Any]":
         # Each worker process tokenizes on its share of the cores.
         os.environ.setdefault(_THREADS, str(max(1, count_cpus() // max(1, self._workers))))
         end = socket.socket(socket.AF_UNIX)
@@ -108,6 +103,7 @@ class ServiceConnection:
             end.connect(self._address)
             self._connection = connection = Connection(end.detach())
             self._service = _INFO.decode(connection.recv_bytes())
+            return connection
 
     def _drop(self) -> None:
         if self._connection is not None:

@@ -1,4 +1,5 @@
-"""Starts the process of the providers when the first worker process connects, and again if it dies."""
+"""The process of the providers: it is started when the first worker process connects, and again if it dies. A program
+that runs again and again keeps it between runs, so that a model is loaded once."""
 
 import atexit
 import contextlib
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from multiprocessing import get_context
 from typing import Any
 
+from inorder.documents.embed.providers.registry import identity
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.engines.process.spawner import start_process
 from inorder.stage.monitor.gpu import add_gpu_process, remove_gpu_process
@@ -103,3 +105,36 @@ class ProviderProcess:
                 os.killpg(process.pid, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 process.kill()
+
+
+class ProviderKeeper:
+    """Keeps the process of the providers for the next run, which uses it if its providers, their files and their limits
+    are the same, and the last run was complete. To be closed at the end."""
+
+    def __init__(self) -> None:
+        self._key: object = None
+        self._process: ProviderProcess | None = None
+        self._is_in_use = False
+
+    def open(self, specs: Mapping[str, str], limits: ServerLimits) -> ProviderProcess:
+        """Return the process for these providers, by family: a new one, or the one that was kept."""
+        key = [(family, spec, identity(spec)) for family, spec in sorted(specs.items())], limits
+        found = self._process
+        # One that is in use is of a run that failed, and closed nothing.
+        if found is None or self._is_in_use or self._key != key or not found.is_usable:
+            self.close()
+            found = ProviderProcess(specs, limits)
+        self._key, self._process, self._is_in_use = key, found, True
+        return found
+
+    def release(self, *, keeps: bool) -> None:
+        """Keep the process in use, or end it."""
+        if self._is_in_use and not keeps:
+            self.close()
+        self._is_in_use = False
+
+    def close(self) -> None:
+        """End the process. Idempotent."""
+        if self._process is not None:
+            self._process.close()
+        self._process = None

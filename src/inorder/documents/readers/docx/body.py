@@ -37,7 +37,8 @@ class Body(Handler):
         self._relations = relations
         self._budget = budget
         self._skip_depth = 0
-        self._paragraphs: list[OpenParagraph] = []
+        self._paragraphs = [OpenParagraph()]
+        """The open ones, innermost last. The first takes what is outside of all paragraphs, and is not read."""
         self._table: OpenTable | None = None
         self._is_in_text = False
         self._in_run = False
@@ -55,11 +56,8 @@ class Body(Handler):
             start(self)
         elif set_attributes := self._ATTRIBUTE_HANDLERS.get(name):
             set_attributes(self, strip_namespaces(attributes))
-        elif self._paragraphs:
-            sign = _SIGNS.get(name) if self._in_run else None
-            sign = sign or _MATH_BEGINS.get(name)
-            if sign:
-                self._paragraphs[-1].parts.append(sign)
+        elif sign := (_SIGNS.get(name) if self._in_run else None) or _MATH_BEGINS.get(name):
+            self._paragraphs[-1].parts.append(sign)
 
     def end(self, name: str) -> None:
         if self._skip_depth:
@@ -68,11 +66,11 @@ class Body(Handler):
         name = SHORT_NAMES[name]
         if end := self._END_HANDLERS.get(name):
             end(self)
-        elif name in _MATH_BEGINS and self._paragraphs:
+        elif name in _MATH_BEGINS:
             self._paragraphs[-1].parts.append(")")
 
     def text(self, text: str) -> None:
-        if self._is_in_text and not self._skip_depth and self._paragraphs:
+        if self._is_in_text and not self._skip_depth:
             self._paragraphs[-1].parts.append(text)
 
     # Paragraphs.
@@ -88,30 +86,24 @@ class Body(Handler):
         self._paragraphs.append(OpenParagraph())
 
     def _end_paragraph(self) -> None:
-        if not self._paragraphs:
-            return
         paragraph = self._paragraphs.pop()
-        self._in_run = bool(self._paragraphs)
+        self._in_run = len(self._paragraphs) > 1
         if self._table is not None and self._table.cell is not None:
             self._table.cell.texts.append(collapse_whitespace("".join(paragraph.parts)))
             return
         self.classifier.add(paragraph)
 
     def _set_style(self, attributes: Attributes) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].style_id = attributes.get("val", "")
+        self._paragraphs[-1].style_id = attributes.get("val", "")
 
     def _set_outline(self, attributes: Attributes) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].outline = parse_outline_level(attributes.get("val", ""))
+        self._paragraphs[-1].outline = parse_outline_level(attributes.get("val", ""))
 
     def _set_number_id(self, attributes: Attributes) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].number_id = attributes.get("val", "")
+        self._paragraphs[-1].number_id = attributes.get("val", "")
 
     def _set_list_level(self, attributes: Attributes) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].list_level = parse_int(attributes.get("val", ""))
+        self._paragraphs[-1].list_level = parse_int(attributes.get("val", ""))
 
     # Content of paragraphs.
 
@@ -126,8 +118,7 @@ class Body(Handler):
 
     def _begin_text(self) -> None:
         self._is_in_text = not self._is_hidden
-        if self._paragraphs:
-            self._paragraphs[-1].has_words = True
+        self._paragraphs[-1].has_words = True
 
     def _begin_math_text(self) -> None:
         self._is_in_text = True
@@ -137,20 +128,17 @@ class Body(Handler):
 
     def _begin_link(self, attributes: Attributes) -> None:
         relation = self._relations.get(attributes.get("id", ""))
-        if self._paragraphs and relation is not None:
+        if relation is not None:
             self._paragraphs[-1].begin_link(relation.target)
 
     def _end_link(self) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].end_link()
+        self._paragraphs[-1].end_link()
 
     def _begin_math(self) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].has_math = True
+        self._paragraphs[-1].has_math = True
 
     def _begin_display(self) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].is_display = True
+        self._paragraphs[-1].is_display = True
 
     def _begin_drawing(self) -> None:
         self._description, self._images = "", 0
@@ -163,7 +151,7 @@ class Body(Handler):
 
     def _end_drawing(self) -> None:
         """A drawing may be a group of pictures. The first one gets the description."""
-        if self._images and self._paragraphs:
+        if self._images:
             pictures = self._paragraphs[-1].pictures
             pictures.append(Picture(caption=self._description))
             pictures += [Picture() for _ in range(self._images - 1)]
@@ -177,8 +165,7 @@ class Body(Handler):
             self._operator = attributes.get("val", "")
 
     def _end_operator(self) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].parts.append(self._operator)
+        self._paragraphs[-1].parts.append(self._operator)
         self._operator = ""
 
     # Tables.

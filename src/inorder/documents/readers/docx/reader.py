@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from inorder.documents.model import AnyBlock, Document, Furniture, Heading, Paragraph, Title
+from inorder.documents.readers.document import make_document
 from inorder.documents.readers.office.package import SHORT_NAMES, Attributes, Handler, Package, Relation, find_target
-from inorder.documents.readers.registry import reader_version
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
@@ -29,16 +29,9 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
     stated = reader.read_title()
     if stated and not _has_title(blocks, stated):
         blocks.insert(0, Title(text=stated))
-    if not blocks:
-        reader.budget.warnings.append("the document has no text")
-    blocks += reader.read_furniture()
-    return Document(
-        name=name,
-        mimetype=MIMETYPE,
-        blocks=blocks,
-        reader=reader_version("docx"),
-        warnings=reader.budget.warnings,
-    )
+    document = make_document("docx", name, MIMETYPE, blocks, reader.budget.warnings)
+    document.blocks += reader.read_furniture()
+    return document
 
 
 def _has_title(blocks: list[AnyBlock], title: str) -> bool:

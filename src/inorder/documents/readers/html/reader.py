@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from inorder.documents.model import AnyBlock, Document
 from inorder.documents.readers.block_builder import mark_title
-from inorder.documents.readers.registry import reader_version
+from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.files.encoding import decode
 
@@ -32,15 +32,9 @@ def read(data: bytes, name: str, extent: Extent = "article") -> Document:
     warnings = [decoded.warning] if decoded.warning else []
     is_article = extent == "article"
     blocks, title = read_page(page, warnings, keep_all=not is_article, is_article=is_article)
-    if not blocks:
-        warnings.append("the document has no text")
-    return Document(
-        name=name,
-        mimetype="text/html",
-        blocks=mark_title(blocks, title),
-        reader=reader_version("html"),
-        warnings=warnings,
-    )
+    document = make_document("html", name, "text/html", blocks, warnings)
+    document.blocks = mark_title(blocks, title)
+    return document
 
 
 def read_page(

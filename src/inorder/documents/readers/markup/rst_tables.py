@@ -130,9 +130,8 @@ def _read_simple(lines: list[str], rules: list[int], budget: TableBudget) -> lis
 
     def end_row() -> None:
         if row is not None:
-            grid.new_row()
-            for texts in row:
-                grid.add(strip_inline(collapse_whitespace(" ".join(texts)))[0], is_header=is_header)
+            texts = [strip_inline(collapse_whitespace(" ".join(texts)))[0] for texts in row]
+            grid.add_row(texts, is_header=is_header)
 
     for number in range(rules[0] + 1, rules[-1]):
         line = lines[number]
@@ -159,9 +158,8 @@ def read_csv_table(body: list[str], options: dict[str, str], caption: str, budge
     try:
         header_rows = int(options.get("header-rows", "0") or "0") + len(rows[:1]) * ("header" in options)
         for number, cells in enumerate(csv.reader([line for line, _ in rows], skipinitialspace=True)):
-            grid.new_row()
-            for cell in cells:
-                grid.add(strip_inline(collapse_whitespace(cell))[0], is_header=number < header_rows)
+            texts = [strip_inline(collapse_whitespace(cell))[0] for cell in cells]
+            grid.add_row(texts, is_header=number < header_rows)
     except (csv.Error, ValueError):
         return []
     return grid.finish(budget, caption)

@@ -6,6 +6,7 @@ refused.
 """
 
 from collections.abc import Callable
+from functools import partial
 from html.entities import html5
 from typing import Any, ClassVar
 from xml.parsers import expat
@@ -210,10 +211,7 @@ class _XmlWalker:
         self.builder.parts.clear()
         return text
 
-    def _add_space(self, _: dict[str, str]) -> None:
-        self.builder.parts.append(" ")
-
-    def _end_with_space(self) -> None:
+    def _add_space(self, _: dict[str, str] | None = None) -> None:
         self.builder.parts.append(" ")
 
     def _begin_block(self, _: dict[str, str]) -> None:
@@ -298,13 +296,9 @@ class _XmlWalker:
         height = _parse_span(attributes.get("rowspan", "")) + _parse_span(attributes.get("morerows", ""), 0)
         self._spans = (height, width)
 
-    def _end_cell(self) -> None:
+    def _end_cell(self, *, is_header: bool = False) -> None:
         if self._grid is not None:
-            self._grid.add(self._take_text(), *self._spans, is_header=self._is_head)
-
-    def _end_header_cell(self) -> None:
-        if self._grid is not None:
-            self._grid.add(self._take_text(), *self._spans, is_header=True)
+            self._grid.add(self._take_text(), *self._spans, is_header=is_header or self._is_head)
 
     _START: ClassVar[dict[str, Callable[["_XmlWalker", dict[str, str]], None]]] = {
         "title": _begin_title,
@@ -330,13 +324,13 @@ class _XmlWalker:
         "equation": _end_formula,
         "informalequation": _end_formula,
         "footnote": _end_note,
-        "label": _end_with_space,
-        "surname": _end_with_space,
-        "given-names": _end_with_space,
-        "kwd": _end_with_space,
+        "label": _add_space,
+        "surname": _add_space,
+        "given-names": _add_space,
+        "kwd": _add_space,
         "thead": _end_head,
         "td": _end_cell,
-        "th": _end_header_cell,
+        "th": partial(_end_cell, is_header=True),
         "entry": _end_cell,
     }
 

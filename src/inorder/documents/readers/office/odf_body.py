@@ -13,6 +13,8 @@ from .package import SHORT_NAMES, Attributes, Handler, LinkedText, strip_namespa
 
 DEPTH_MAX = 50
 SPACES_MAX = 1_000
+_KINDS = {f"office:{kind}": kind for kind in ("text", "spreadsheet", "presentation")}
+_SIGNS = {"text:tab": "\t", "text:line-break": "\n"}
 _SKIPPED = frozenset(
     (
         "text:tracked-changes",
@@ -38,7 +40,8 @@ class OdfBody(Handler):
         self._styles = styles
         self._budget = budget
         self._skip_depth = 0
-        self._paragraphs: list[_OpenOdfParagraph] = []
+        self._paragraphs = [_OpenOdfParagraph("")]
+        """The open ones, innermost last. The first takes what is outside of all paragraphs, and is not read."""
         self._lists: list[_OpenOdfList] = []
         self._table: OdfTable | None = None
         self._note_depth = 0
@@ -54,6 +57,10 @@ class OdfBody(Handler):
             self._skip_depth += 1
         elif not self.kind and short.startswith(("style:", "text:list-")):
             self._styles.start(name, attributes)  # automatic styles precede the content in the same part
+        elif short in _SIGNS:
+            self._paragraphs[-1].parts.append(_SIGNS[short])
+        elif short in _KINDS:
+            self.kind = self.kind or _KINDS[short]
         elif begin := self._START.get(short):
             begin(self, strip_namespaces(attributes))
 
@@ -68,7 +75,7 @@ class OdfBody(Handler):
             return
         if self._description is not None:
             self._description.append(text)
-        elif self._paragraphs:
+        elif len(self._paragraphs) > 1:
             self._paragraphs[-1].parts.append(text)
 
     def finish(self) -> list[AnyBlock]:
@@ -76,17 +83,6 @@ class OdfBody(Handler):
         for code, lines in self._code_lines:
             code.text = "\n".join(lines).rstrip()
         return [*self.blocks, *self.notes]
-
-    # Roots.
-
-    def _begin_text_document(self, _: Attributes) -> None:
-        self.kind = self.kind or "text"
-
-    def _begin_spreadsheet(self, _: Attributes) -> None:
-        self.kind = self.kind or "spreadsheet"
-
-    def _begin_presentation(self, _: Attributes) -> None:
-        self.kind = self.kind or "presentation"
 
     # Paragraphs and headings.
 
@@ -99,8 +95,6 @@ class OdfBody(Handler):
         self._paragraphs[-1].level = int(level) if level.isascii() and level.isdigit() and len(level) < 3 else 1
 
     def _end_paragraph(self) -> None:
-        if not self._paragraphs:
-            return
         paragraph = self._paragraphs.pop()
         raw = "".join(paragraph.parts)
         text = collapse_whitespace(raw)
@@ -149,26 +143,15 @@ class OdfBody(Handler):
 
     def _add_spaces(self, attributes: Attributes) -> None:
         count = attributes.get("c", "1")
-        if self._paragraphs:
-            number = int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 1
-            self._paragraphs[-1].parts.append(" " * min(number, SPACES_MAX))
-
-    def _add_break(self, _: Attributes) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].parts.append("\n")
-
-    def _add_tab(self, _: Attributes) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].parts.append("\t")
+        number = int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 1
+        self._paragraphs[-1].parts.append(" " * min(number, SPACES_MAX))
 
     def _begin_link(self, attributes: Attributes) -> None:
-        if self._paragraphs:
-            target = attributes.get("href", "")
-            self._paragraphs[-1].begin_link("" if target.startswith("#") else target)
+        target = attributes.get("href", "")
+        self._paragraphs[-1].begin_link("" if target.startswith("#") else target)
 
     def _end_link(self) -> None:
-        if self._paragraphs:
-            self._paragraphs[-1].end_link()
+        self._paragraphs[-1].end_link()
 
     # Notes, lists, tables.
 
@@ -263,14 +246,9 @@ class OdfBody(Handler):
         self._has_image = False
 
     _START: ClassVar[dict[str, Callable[["OdfBody", Attributes], None]]] = {
-        "office:text": _begin_text_document,
-        "office:spreadsheet": _begin_spreadsheet,
-        "office:presentation": _begin_presentation,
         "text:p": _begin_paragraph,
         "text:h": _begin_heading,
         "text:s": _add_spaces,
-        "text:tab": _add_tab,
-        "text:line-break": _add_break,
         "text:a": _begin_link,
         "text:note": _begin_note,
         "text:list": _begin_list,

@@ -16,7 +16,6 @@ from inorder.documents.readers.unicode import is_right_to_left
 from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
-from .formulas import CHARACTERS_MAX as FORMULA_CHARACTERS_MAX
 from .formulas import join_formulas
 from .furniture.edges import count_furniture_rows
 from .layout import Region, split_regions
@@ -102,25 +101,15 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
         found += blocks
     if page.graphics:
         found = _attach_captions(found, page.graphics.pictures)
-    return join_formulas(found) if _may_have_formulas(found) else found
+    return join_formulas(found)
 
 
 def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]:
     """The rows without segments that are now in tables, and with the tables."""
     kept = {segment.order for segment in segments if segment.table is None}
-    found = [
-        row if len(row) == 1 else [segment for segment in row if segment.order in kept]
-        for row in rows
-        if len(row) > 1 or row[0].order in kept
-    ]
+    found = [[segment for segment in row if segment.order in kept] for row in rows]
     found += [[segment] for segment in segments if segment.table is not None]
-    found = [row for row in found if row]
-    tops = [row[0].top if len(row) == 1 else min([segment.top for segment in row]) for row in found]
-    return [found[index] for index in sorted(range(len(tops)), key=tops.__getitem__)]
-
-
-def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:
-    return any(isinstance(block, Paragraph) and len(block.text) <= FORMULA_CHARACTERS_MAX for block in blocks)
+    return sorted(filter(None, found), key=lambda row: min([segment.top for segment in row]))
 
 
 def _build_region(region: Region, builder: ParagraphBuilder, page: int, *, right_to_left: bool) -> list[AnyBlock]:

@@ -16,11 +16,6 @@ _MARKER = re.compile(
     rf"([{BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
-_MARKER_LETTERS = "oivx"
-"""Letters that a marker of several characters, or without a point, may begin with."""
-_ROMAN_LETTERS = "ivx"
-_MARKER_ENDS = (".", ")")
-_NO_MARK = ("", False)
 _SPACES_MAX = 80
 
 
@@ -67,43 +62,19 @@ def find_usual_leading(lines: Sequence[Segment]) -> float:
     return min([(-count, step) for step, count in counts.items()])[1] / 2 if counts else 0.0
 
 
-def may_have_marker(text: str) -> bool:
-    """A quick check: if not, `find_marker` finds none. Letters follow each other only in markers that are Roman."""
-    if not text[0].isalpha():
-        return True
-    second = text[1:2]
-    if second.isalpha():
-        return second in _ROMAN_LETTERS and text[0] in _ROMAN_LETTERS
-    return text[0] in _MARKER_LETTERS or second in _MARKER_ENDS
-
-
 def find_marker(text: str) -> tuple[str, bool]:
     """The marker of a list item, and whether it is a number; empty if the line is not a list item."""
-    if not may_have_marker(text):
-        return _NO_MARK
     match = _MARKER.match(text)
     if match is None:
-        return _NO_MARK
+        return "", False
     bullet: str | None = match.group(1)
     return (bullet, False) if bullet else (match.group(2), True)
 
 
 def bounding_box(lines: Sequence[Segment]) -> Box:
     """The box around these lines."""
-    first = lines[0]
-    if len(lines) == 1:
-        return first.x0, first.top, first.x1, first.bottom
-    left, top, right, bottom = first.x0, first.top, first.x1, first.bottom
-    for line in lines:
-        if line.x0 < left:
-            left = line.x0
-        if line.x1 > right:
-            right = line.x1
-        if line.bottom > bottom:
-            bottom = line.bottom
-        if line.top < top:
-            top = line.top
-    return left, top, right, bottom
+    left, top = min([line.x0 for line in lines]), min([line.top for line in lines])
+    return left, top, max([line.x1 for line in lines]), max([line.bottom for line in lines])
 
 
 def format_code(lines: Sequence[Segment]) -> str:

@@ -16,15 +16,13 @@ from operator import mul
 
 import msgspec
 
-from inorder.documents.readers.unicode import clean, is_readable
+from inorder.documents.readers.unicode import clean
 
 from .pdfium import CharacterBox, PdfPage, turn_box
 from .segments import ASKEW, Extent, Segment, Span
 from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Traits, measure_rotation
 
 COORDINATE_MAX = 1_000_000.0
-FACES_FEW = 8
-"""Up to this many fonts of a page are counted one by one."""
 
 
 class SegmentReader:
@@ -34,9 +32,6 @@ class SegmentReader:
         self.page = page
         self.text = text
         self._fonts = FontReader(page)
-        self.lines = text.split("\r\n")
-        self.is_clean = is_readable(text, len(self.lines))
-        """Whether the text needs no normalization."""
         self._left, self._bottom, self._right, self._top = page.bounds
 
     def read(self, spans: list[Span], texts: list[str]) -> list[Segment]:
@@ -48,8 +43,7 @@ class SegmentReader:
             [middle + 1 if text[middle := (start + last) >> 1] == " " else middle for start, last in spans]
         )
         boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
-        if not self.is_clean:
-            texts = list(map(clean, texts))
+        texts = list(map(clean, texts))
         traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)
         if not page.rotation and all(texts) and not any(matrices[1::6]) and not any(matrices[2::6]):
             found = self._make_upright(texts, traits, sizes, matrices, boxes, spans)
@@ -57,37 +51,22 @@ class SegmentReader:
                 return found
         return self._make_all(texts, traits, sizes, matrices, boxes, spans)
 
-    def split(self, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
-        """The pieces of these segments, in order. A gap is the last character before it and the first after it.
-
-        Pieces have the style and the height of the whole.
-        """
-        return self.split_with_boxes(segments, gaps)[0]
-
-    def split_with_boxes(
-        self, segments: list[Segment], gaps: Sequence[Span]
-    ) -> tuple[list[Segment], list[CharacterBox]]:
-        """The pieces of these segments as `split` returns them, and the box of the first character of each."""
+    def split(self, segments: list[Segment], gaps: Sequence[Span]) -> tuple[list[Segment], list[CharacterBox]]:
+        """The pieces of these segments, in order, and the box of the first character of each. A gap is the last
+        character before it and the first after it. Pieces have the style and the height of the whole."""
         starts = sorted([segment.span[0] for segment in segments] + [begin for _, begin in gaps])
         lasts = sorted([segment.span[1] for segment in segments] + [end for end, _ in gaps])
         boxes = self.page.boxes(self.page.character_indices(starts + lasts))
         wholes = {segment.span[0]: segment for segment in segments}
-        whole, left, is_turned = segments[0], self._left, self.page.rotation > 0
+        whole = segments[0]
         found: list[Segment] = []
         first_boxes: list[CharacterBox] = []
         for start, last, first_box, last_box in zip(starts, lasts, boxes, boxes[len(starts) :], strict=False):
             whole = wholes.get(start, whole)
-            text = self.text[start : last + 1] if self.is_clean else clean(self.text[start : last + 1])
+            text = clean(self.text[start : last + 1])
             if not text:
                 continue
-            if is_turned or whole.direction:
-                x0, x1 = self._find_extent(whole.direction, first_box, last_box)
-            else:
-                x0, _, x1, _ = first_box
-                last_x0, _, last_x1, _ = last_box
-                x0, x1 = (last_x0 if last_x0 < x0 else x0) - left, (last_x1 if last_x1 > x1 else x1) - left
-                if not -COORDINATE_MAX < x0 < COORDINATE_MAX > x1 > -COORDINATE_MAX:
-                    x0, x1 = _clamp(x0), _clamp(x1)
+            x0, x1 = self._find_extent(whole.direction, first_box, last_box)
             found.append(msgspec.structs.replace(whole, text=text, x0=x0, x1=x1, span=(start, last)))
             first_boxes.append(first_box)
         return found, first_boxes
@@ -114,9 +93,8 @@ class SegmentReader:
         A segment in the usual font of the page is not checked. A number at the beginning may have another font. A
         segment that neither begins nor ends in a font of fixed width has only a word of code in its middle.
         """
-        faces = [segment.face for segment in segments]
-        distinct = dict.fromkeys(faces)
-        usual = max(distinct, key=(Counter(faces).__getitem__ if len(distinct) > FACES_FEW else faces.count))
+        counts = Counter([segment.face for segment in segments])
+        usual = max(counts, key=counts.__getitem__)
         unusual = [segment for segment in segments if segment.face != usual or segment.is_bold]
         if not unusual:
             return

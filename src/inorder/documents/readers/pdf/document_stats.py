@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
+from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, list_edge_rows
 from .headings.outline import NO_OUTLINE, OutlineEntry, PageOutline, make_outline, outline_of_page
 from .headings.runs import CHARACTERS_MAX, SIZE_STEP, Run, StyleKey, collect_runs, match_outline
 from .headings.styles import (
@@ -84,21 +84,11 @@ def sample_pages(count: int) -> list[int]:
     return sorted({page for start in starts for page in (start, start + 1)})
 
 
-def prepare_page(page: PageText) -> None:
-    """Find what the statistics need of a page. Right after it was read, its text is in the processor's cache."""
-    page.letters = _count_letters(page.segments)
-    if page.rows:
-        page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
-
-
 def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int, str]] = ()) -> DocumentStats:
     """The statistics of a document, from a sample of its pages and its bookmarks."""
     letters: defaultdict[SegmentStyle, int] = defaultdict(int)
-    for page in pages:
-        if page.letters is None:
-            prepare_page(page)
-        for style, count in (page.letters or {}).items():
-            letters[style] += count
+    for segment in (segment for page in pages for segment in page.segments):
+        letters[segment.size, segment.face, segment.is_bold, segment.is_mono] += len(segment.text)
     total = sum(letters.values())
     if not total:
         return DocumentStats()
@@ -107,7 +97,7 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
     body_size, body_face = _find_body(letters)
     title_size = _find_title_size(pages, body_size)
     written = [page for page in pages if page.rows]
-    rows = [page.edge_rows or [] for page in written]
+    rows = [list_edge_rows(page) for page in written]
     row_counts = [len(page.rows) for page in written]
     edges = compute_furniture_stats(rows, [page.height for page in written], row_counts, body_size)
     outline = make_outline(bookmarks)
@@ -135,20 +125,6 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
 
 def _is_title(run: Run, size: float, style: HeadingStyle | None) -> bool:
     return abs(run.key[0] - size) <= SIZE_STEP if size else style is not None and run.key == style.key
-
-
-def _count_letters(segments: Iterable[Segment]) -> dict[SegmentStyle, int]:
-    """How many characters there are in each style."""
-    found: defaultdict[SegmentStyle, int] = defaultdict(int)
-    size, face, is_bold, is_mono, count = 0.0, "", False, False, 0
-    for segment in segments:
-        if segment.size != size or segment.face != face or segment.is_bold != is_bold or segment.is_mono != is_mono:
-            found[size, face, is_bold, is_mono] += count
-            size, face, is_bold, is_mono = segment.size, segment.face, segment.is_bold, segment.is_mono
-            count = 0
-        count += len(segment.text)
-    found[size, face, is_bold, is_mono] += count
-    return {style: count for style, count in found.items() if count}
 
 
 def _find_body(letters: dict[SegmentStyle, int]) -> tuple[float, str]:

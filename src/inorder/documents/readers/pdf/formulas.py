@@ -51,13 +51,7 @@ def join_formulas(blocks: Iterable[AnyBlock]) -> list[AnyBlock]:
 
 def is_formula(text: str) -> bool:
     """Whether a text relates two things and has no words."""
-    return 2 < len(text) <= CHARACTERS_MAX and _has_relation(text) and not _has_words(text)
-
-
-def _has_relation(text: str) -> bool:
-    if text.isascii():
-        return "=" in text or "<" in text or ">" in text
-    return bool(_RELATION.search(text))
+    return 2 < len(text) <= CHARACTERS_MAX and bool(_RELATION.search(text)) and not _has_words(text)
 
 
 def _is_fragment(text: str) -> bool:

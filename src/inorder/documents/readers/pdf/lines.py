@@ -55,10 +55,7 @@ def group_rows(segments: Sequence[Segment]) -> list[Row]:
 
 def sort_by_top(segments: Sequence[Segment]) -> Sequence[Segment]:
     """The segments from top to bottom. Often they are in this order."""
-    tops = [segment.top for segment in segments]
-    if tops == sorted(tops):
-        return segments
-    return [segments[index] for index in sorted(range(len(tops)), key=tops.__getitem__)]
+    return sorted(segments, key=attrgetter("top"))
 
 
 def merge_row(row: Row) -> Segment:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import attrgetter
 
-from .captions import may_have_captions
+from .captions import CAPTION
 from .coordinates import SegmentReader
 from .furniture.line_numbers import remove_line_numbers
 from .graphics import read_graphics
@@ -52,7 +52,7 @@ def read_page(page: PdfPage) -> PageText:
     if has_tables and not page.rotation:
         _cut_number_columns(reader, found)
         _cut_beside_rows(reader, found)
-    if has_tables or may_have_captions(found.text):
+    if has_tables or CAPTION.search(found.text):
         found.graphics = read_graphics(page)
         if not page.rotation:
             _cut_at_rules(reader, found, found.graphics)
@@ -70,8 +70,6 @@ def _set_segments(found: PageText, segments: list[Segment]) -> None:
 
 def _may_have_tables(page: PageText) -> bool:
     """Whether several short segments are side by side, in two rows one below the other."""
-    if len(page.rows) == len(page.segments):
-        return False
     total = before = 0
     is_together = False
     for row in page.rows:
@@ -158,24 +156,16 @@ def _cut_beside_rows(reader: SegmentReader, found: PageText) -> None:
 def _find_glued_cells(rows: list[Row]) -> list[tuple[Segment, list[Extent]]]:
     """Segments beside rows of several cells that extend over gaps of these, and the gaps."""
     found: dict[Span, tuple[Segment, list[Extent]]] = {}
-    glued: dict[int, list[Segment]] = {}
+    glued = [[part for part in row if " " in part.text and len(part.text) <= LINE_CHARACTERS_MAX] for row in rows]
     for index, row in enumerate(rows):
         if len(row) < CELLS_PER_ROW_MIN:
             continue
         gaps = [(before.x1, after.x0) for before, after in pairwise(row)]
-        first, last = min([begin for begin, _ in gaps]), max([end for _, end in gaps])
         for near in (index - 2, index - 1, index + 1, index + 2):
             if not 0 <= near < len(rows):
                 continue
-            if near not in glued:
-                glued[near] = [
-                    part for part in rows[near] if " " in part.text and len(part.text) <= LINE_CHARACTERS_MAX
-                ]
             for segment in glued[near]:
-                x0, x1 = segment.x0, segment.x1
-                if x0 >= last or x1 <= first:
-                    continue
-                crossed = [gap for gap in gaps if x0 < gap[0] and gap[1] < x1]
+                crossed = [gap for gap in gaps if segment.x0 < gap[0] and gap[1] < segment.x1]
                 if crossed:
                     found.setdefault(segment.span, (segment, []))[1].extend(crossed)
     return [found[span] for span in sorted(found)]
@@ -193,10 +183,7 @@ def _replace_segments(found: PageText, old: list[Segment], new: list[Segment]) -
 def _find_crossings(segments: Iterable[Segment], down: list[Rule]) -> Iterator[tuple[Segment, list[float]]]:
     """Segments that vertical rules cross, and the positions of these rules."""
     places = [place for place, _, _ in down]
-    top, bottom = min([start for _, start, _ in down]), max([end for _, _, end in down])
     for segment in segments:
-        if segment.bottom < top or bottom < segment.top:
-            continue
         first, end = bisect_right(places, segment.x0 + 1), bisect_right(places, segment.x1 - 1)
         if first < end and " " in segment.text:
             middle = (segment.top + segment.bottom) / 2

@@ -14,7 +14,7 @@ import msgspec
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 from inorder.documents.readers.unicode import is_cjk
 
-from .columns import BULLETS, Column, bounding_box, find_marker, format_code, may_have_marker
+from .columns import BULLETS, Column, bounding_box, find_marker, format_code
 from .document_stats import DocumentStats
 from .headings.leads import split_lead
 from .headings.numbering import parse_number
@@ -79,7 +79,7 @@ class ParagraphBuilder:
                     and 0.0 < line.bottom - before.bottom <= step_max
                     and line.is_bold == before.is_bold
                     and not (line.is_mono or before.is_mono)
-                    and not (may_have_marker(text) and find_marker(text)[0])
+                    and not find_marker(text)[0]
                 ):
                     piece.append(line)
                     continue

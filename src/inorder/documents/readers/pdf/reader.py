@@ -21,7 +21,7 @@ from inorder.host.memory import pause_collector
 
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
-from .document_stats import STATS_DECODER, DocumentStats, compute_stats, prepare_page, sample_pages
+from .document_stats import STATS_DECODER, DocumentStats, compute_stats, sample_pages
 from .lines import is_continued, join_text
 from .page import read_page
 from .pdfium import PdfFile, open_pdf
@@ -105,10 +105,7 @@ def _check_readable(document: Document) -> Document:
 
 def _read_sample(file: PdfFile) -> Iterator[PageText]:
     """The pages from which the statistics of a document are computed."""
-    for number in sample_pages(file.page_count):
-        page = _read_page(file, number)
-        prepare_page(page)
-        yield page
+    return (_read_page(file, number) for number in sample_pages(file.page_count))
 
 
 def _read_page(file: PdfFile, number: int) -> PageText:

@@ -111,8 +111,6 @@ class PageText(msgspec.Struct, kw_only=True):
     """In draw order."""
     rows: list[Row] = []
     """Upright segments in rows, from top to bottom."""
-    letters: dict[SegmentStyle, int] | None = None
-    """How many characters there are in each style, once they were counted."""
     edge_rows: list[EdgeRow] | None = None
     """Rows near the top and the bottom, once they were looked for."""
     furniture_rows: tuple[int, int] | None = None

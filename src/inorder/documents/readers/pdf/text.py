@@ -96,32 +96,15 @@ def _split_askew(reader: SegmentReader, segments: list[Segment]) -> list[Segment
 
 def _find_lines(reader: SegmentReader) -> tuple[list[Span], list[str]]:
     """The lines of a text without white space around them: where they are, and their text."""
-    text, lines = reader.text, reader.lines
-    is_plain = (reader.is_clean and text.isascii()) or _is_divided_once(text, lines)
-    if not is_plain or list(map(str.strip, lines)) != lines:
-        found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
-        return found, [text[start : last + 1] for start, last in found]
-    spans: list[Span] = []
-    begin = 0
-    for line in lines:
-        end = begin + len(line)
-        spans.append((begin, end - 1))
-        begin = end + 2
-    if all(lines):
-        return spans, lines
-    return list(compress(spans, lines)), list(filter(None, lines))
-
-
-def _is_divided_once(text: str, lines: list[str]) -> bool:
-    """Whether these lines are all lines of a text: it has no other line breaks, and no mark of a hyphen at the end."""
-    return NO_CHARACTER not in text and text.count("\r") + text.count("\n") == 2 * (len(lines) - 1)
+    found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(reader.text))]
+    return found, [reader.text[start : last + 1] for start, last in found]
 
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
     """The segments, with those that have gaps split there."""
     starts = [segment.span[0] for segment in segments]
     lines = sorted({bisect_left(starts, begin) - 1 for _, begin in gaps})
-    pieces = _place_pieces(reader, *reader.split_with_boxes([segments[line] for line in lines], gaps))
+    pieces = _place_pieces(reader, *reader.split([segments[line] for line in lines], gaps))
     found: list[Segment] = []
     done = placed = 0
     for line in lines:
@@ -230,7 +213,7 @@ def _cut(reader: SegmentReader, segments: list[Segment], cuts: list[Span]) -> li
     """The pieces of these segments, split at the cuts."""
     spans = [segment.span for segment in segments]
     wholes = reader.read(spans, [reader.text[start : last + 1] for start, last in spans])
-    pieces = reader.split(wholes, cuts)
+    pieces, _ = reader.split(wholes, cuts)
     reader.clear_partial_styles(pieces)
     return pieces
 

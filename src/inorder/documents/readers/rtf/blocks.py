@@ -74,16 +74,13 @@ class RtfBlocks:
             case "row" | "nestrow":
                 self._end_row()
 
-    def begin_marker(self) -> None:
-        self._saved.append(self._parts)
-        self._parts = []
-
     def end_marker(self) -> None:
         if self._saved:
             self._marker = collapse_whitespace("".join(self._parts))
             self._parts = self._saved.pop()
 
-    def begin_note(self) -> None:
+    def begin_apart(self) -> None:
+        """Begin the text of a marker or a note."""
         self._saved.append(self._parts)
         self._parts = []
 
@@ -152,9 +149,7 @@ class RtfBlocks:
             self._end_cell()
         if self._grid is None:
             self._grid = TableGrid()
-        self._grid.new_row()
-        for text in self._row:
-            self._grid.add(text)
+        self._grid.add_row(self._row, is_header=False)
         self._row = []
 
     def _end_table(self) -> None:

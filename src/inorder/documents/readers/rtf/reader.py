@@ -190,10 +190,8 @@ class _RtfParser:
 
     def _begin_destination(self, word: str) -> None:
         self._group.destination = word
-        if word in _MARKERS:
-            self._blocks.begin_marker()
-        elif word == "footnote":
-            self._blocks.begin_note()
+        if word in ("footnote", *_MARKERS):
+            self._blocks.begin_apart()
 
     def _is_visible(self) -> bool:
         group = self._group

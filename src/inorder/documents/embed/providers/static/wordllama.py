@@ -6,7 +6,6 @@ tokenizer are in the wheel of the package `wordllama`. The package itself is not
 tokenizer on the network.
 """
 
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from inorder.documents.embed.providers.base import Matrix, replace_surrogates
 from inorder.errors import OperatorError
-from inorder.files.optional_deps import missing_package, require_module
+from inorder.files.optional_deps import find_package, require_module
 
 PACKAGE = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -29,10 +28,7 @@ _NEEDS: Mapping[str, str] = {"by": "wordllama", "extra": "wordllama"}
 
 def package_folder() -> Path:
     """The folder of the package."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise missing_package(PACKAGE, **_NEEDS)
-    return Path(spec.submodule_search_locations[0])
+    return find_package(PACKAGE, **_NEEDS)
 
 
 def open_wordllama() -> "StaticProvider":

@@ -39,9 +39,7 @@ CHARACTERS_MAX = 150
 SLOT_CHARACTERS_MAX = 80
 
 _NUMBER = re.compile(r"\d+")
-_DIGITS = b"0123456789"
 _CHAPTER = re.compile(r"chapter|section|part|appendix|kapitel|teil|chapitre|\d[.:)]", re.IGNORECASE)
-ROMAN_CHARACTERS_MAX = 7
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
 
@@ -59,10 +57,16 @@ class FurnitureStats(msgspec.Struct, frozen=True):
 def pattern_of(text: str) -> str:
     """The words of a row in lower case, with every number as #."""
     text = " ".join(text.split()).lower()
-    if len(text) <= ROMAN_CHARACTERS_MAX and _ROMAN.fullmatch(text):
+    if _ROMAN.fullmatch(text):
         return "#"
-    has_numbers = not text.isascii() or len(text.encode("ascii").translate(None, _DIGITS)) < len(text)
-    return _NUMBER.sub("#", text) if has_numbers else text
+    return _NUMBER.sub("#", text)
+
+
+def list_edge_rows(page: PageText) -> list[EdgeRow]:
+    """The outermost rows of a page, as `find_edge_rows` returns them. They are looked for once."""
+    if page.edge_rows is None:
+        page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
+    return page.edge_rows
 
 
 def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
@@ -189,10 +193,9 @@ def count_furniture_rows(page: PageText, stats: FurnitureStats) -> tuple[int, in
         return 0, 0
     if page.furniture_rows is not None:
         return page.furniture_rows
-    if page.edge_rows is None:
-        page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
-    headers = _count([row for row in page.edge_rows if row.edge == "header"], page.height, stats)
-    footers = _count([row for row in page.edge_rows if row.edge == "footer"], page.height, stats)
+    rows = list_edge_rows(page)
+    headers = _count([row for row in rows if row.edge == "header"], page.height, stats)
+    footers = _count([row for row in rows if row.edge == "footer"], page.height, stats)
     page.furniture_rows = headers, min(footers, len(page.rows) - headers)
     return page.furniture_rows
 

@@ -104,17 +104,10 @@ def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[
 
 def _find_candidates(ends: Iterable[Segment], lines: Sequence[Segment], *, is_left: bool) -> list[Segment]:
     """Segments that begin or end where most long lines do, or farther out."""
+    edge = sorted([line.x0 if is_left else line.x1 for line in lines])[len(lines) // 2]
     if is_left:
-        found = [segment for segment in ends if segment.text[0].isdigit()]
-        if len(found) < SPARSE_NUMBERS_MIN:
-            return found
-        edge = sorted([line.x0 for line in lines])[len(lines) // 2] + WIDTH_POINTS_MAX
-        return [segment for segment in found if segment.x0 <= edge]
-    found = [segment for segment in ends if segment.text[-1].isdigit()]
-    if len(found) < SPARSE_NUMBERS_MIN:
-        return found
-    edge = sorted([line.x1 for line in lines])[len(lines) // 2] - WIDTH_POINTS_MAX
-    return [segment for segment in found if segment.x1 >= edge]
+        return [each for each in ends if each.text[0].isdigit() and each.x0 <= edge + WIDTH_POINTS_MAX]
+    return [each for each in ends if each.text[-1].isdigit() and each.x1 >= edge - WIDTH_POINTS_MAX]
 
 
 def _collect_numbers(reader: SegmentReader, segments: Iterable[Segment], *, is_left: bool) -> list[MarginNumber]:
@@ -269,7 +262,7 @@ def _remove(
     cut = [number for number in column if number.cut is not None]
     if cut:
         cut.sort(key=lambda number: number.segment.span)
-        pieces = reader.split([number.segment for number in cut], [number.cut for number in cut if number.cut])
+        pieces, _ = reader.split([number.segment for number in cut], [number.cut for number in cut if number.cut])
         found += pieces[1 if is_left else 0 :: 2]
         found.sort(key=by_span)
     for order, segment in enumerate(found):

@@ -6,9 +6,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _WORDS = ("Chapter", "Section", "Part", "Appendix", "Kapitel", "Abschnitt", "Teil", "Chapitre", "Partie", "Anhang")
-_CAPITALS = "".join({word[0] for word in _WORDS})
-_SECONDS = (".", "I", "V", "X")
-"""What a number that is not of digits has as its second character."""
 _PREFIX = rf"(?:(?:{'|'.join(_WORDS)})\s+)?"
 _NUMBER = re.compile(
     _PREFIX + r"(?:(?P<arabic>\d{1,2}(?:\.\d{1,2}){0,4})\.?|(?P<roman>[IVX]{1,5})\."
@@ -16,8 +13,6 @@ _NUMBER = re.compile(
     r"[\s\u2002\u2003]+(?=[^\W\d_])"
 )
 _NUMBER_ALONE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.?|[A-Z](?:\.\d{1,2}){0,3}\.?")
-NUMBER_CHARACTERS_MAX = 15
-"""Of a number by itself."""
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 
 
@@ -33,8 +28,6 @@ class Number(NamedTuple):
 
 def parse_number(text: str) -> Number | None:
     """The number that a text begins with; None if there is none."""
-    if not may_have_number(text):
-        return None
     match = _NUMBER.match(text)
     if match is None:
         return None
@@ -47,15 +40,9 @@ def parse_number(text: str) -> Number | None:
     return Number("A", (ord(first) - 64, *map(int, rest)), match.end())
 
 
-def may_have_number(text: str) -> bool:
-    """A quick check: if not, `parse_number` finds none."""
-    first = text[0]
-    return first.isdigit() or text[1:2] in _SECONDS or (first in _CAPITALS and text.startswith(_WORDS))
-
-
 def is_number_alone(text: str) -> bool:
     """Whether a text is the number of a heading and nothing else."""
-    return len(text) <= NUMBER_CHARACTERS_MAX and bool(_NUMBER_ALONE.fullmatch(text))
+    return bool(_NUMBER_ALONE.fullmatch(text))
 
 
 def _parse_roman(text: str) -> int:

@@ -13,7 +13,7 @@ from inorder.documents.readers.pdf.formulas import is_formula
 from inorder.documents.readers.pdf.segments import PageText, Segment
 
 from .leads import split_lead
-from .numbering import Number, is_number_alone, may_have_number, parse_number
+from .numbering import Number, is_number_alone, parse_number
 from .outline import PageOutline
 
 SIZE_STEP = 0.5
@@ -90,52 +90,37 @@ def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Ru
     before, body_size = segments[0], body[0]
     run = Run(style_key(before, body_size), page.number, before, before.text, float("inf"))
     runs = [run]
-    size_before, bottom_before, face, is_bold = before.size, before.bottom, before.face, before.is_bold
     for segment in segments[1:]:
-        size, text, bottom = segment.size, segment.text, segment.bottom
-        is_alike = size == size_before and segment.face == face and segment.is_bold == is_bold and not run.key[3]
-        if (
-            is_alike
-            and -0.5 * size < segment.top - bottom_before < 0.6 * size
-            and segment.x0 < before.x1
-            and before.x0 < segment.x1
-            and (text[0].islower() or not (text.isupper() or may_have_number(text)))
-            and (run.line_count > 1 or not is_number_alone(run.text))
-        ):  # most lines clearly continue the run
-            run.line_count += 1
-            if len(run.text) <= CHARACTERS_MAX:
-                run.text = f"{run.text} {text}"
-            before, bottom_before = segment, bottom
-            continue
-        is_beside = -1.0 < bottom - bottom_before < 1.0
-        is_far_beside = is_beside and segment.x0 - before.x1 >= 3.0 * size
-        key = run.key if is_alike and not text.isupper() else style_key(segment, body_size)
-        if not is_far_beside and (is_beside or run.key == key) and _is_same_run(run, before, segment, key):
+        key = style_key(segment, body_size)
+        if _is_same_run(run, before, segment, key):
             if is_number_alone(run.text):
                 run.key = key
-            run.append(text)
+            run.append(segment.text)
         else:
+            is_far_beside = _is_beside(before, segment) and segment.x0 - before.x1 >= 3 * segment.size
             run.gap_after = gap = float("inf") if is_far_beside else _measure_gap(before, segment)
-            run = Run(key, page.number, segment, text, gap)
+            run = Run(key, page.number, segment, segment.text, gap)
             runs.append(run)
         before = segment
-        size_before, bottom_before, face, is_bold = size, bottom, segment.face, segment.is_bold
     for run in runs:
-        if may_have_number(run.text):
-            run.number = parse_number(run.text)
+        run.number = parse_number(run.text)
         if run.key != body:
             run.is_short = _is_short(run)
     return runs
 
 
 def _is_same_run(run: Run, before: Segment, segment: Segment, key: StyleKey) -> bool:
-    if abs(segment.bottom - before.bottom) < 1:
-        is_beside = -1 < segment.x0 - before.x1 < 3 * segment.size
-        return is_beside and run.key[1:3] == key[1:3] and is_number_alone(run.text)
+    if _is_beside(before, segment):
+        is_near = -1 < segment.x0 - before.x1 < 3 * segment.size
+        return is_near and run.key[1:3] == key[1:3] and is_number_alone(run.text)
     if run.key != key:
         return False
     is_below = -0.5 * segment.size < segment.top - before.bottom < 0.6 * segment.size
     return is_below and segment.x0 < before.x1 and before.x0 < segment.x1 and parse_number(segment.text) is None
+
+
+def _is_beside(before: Segment, segment: Segment) -> bool:
+    return abs(segment.bottom - before.bottom) < 1
 
 
 def _measure_gap(before: Segment, segment: Segment) -> float:

@@ -160,9 +160,6 @@ class RuledGrid:
         outside: list[Segment] = []
         left, top, right, bottom = self.box
         for segment in segments:
-            if segment.bottom < top or segment.top >= bottom:
-                outside.append(segment)
-                continue
             y = (segment.top + segment.bottom) / 2
             if top <= y < bottom and left <= (x := (segment.x0 + segment.x1) / 2) < right:
                 row, column = bisect_right(self.ys, y) - 1, bisect_right(self.xs, x) - 1
