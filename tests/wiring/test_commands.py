@@ -16,7 +16,7 @@ import typer
 
 from inorder.cli import command_group
 from inorder.cli.exit_codes import Interrupted
-from inorder.cli.options import ALL, RENAMED
+from inorder.cli.options import ALL
 from inorder.cli.output import print_out
 from inorder.watch.loop import Watcher
 from tests.support.command_line import clean_environment
@@ -168,7 +168,7 @@ def list_options() -> list[tuple[str, str]]:
 
     def walk(command: Any, path: str) -> Iterator[tuple[str, str]]:
         is_run = any(parameter.name in ("workers", "resume") for parameter in command.params)
-        shared = {*ALL, *RENAMED, "profile"} if is_run else {"data"}
+        shared = {*ALL, "profile"} if is_run else {"data"}
         for parameter in command.params:
             if parameter.param_type_name == "option" and parameter.name not in shared | NOT_OURS:
                 yield path, parameter.name
