@@ -173,7 +173,8 @@ def list_options() -> list[tuple[str, str]]:
             if parameter.param_type_name == "option" and parameter.name not in shared | NOT_OURS:
                 yield path, parameter.name
         for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
-            yield from walk(command.get_command(context, name), f"{path} {name}".strip())
+            child = command_group.load_command(name) if command is group else command.get_command(context, name)
+            yield from walk(child, f"{path} {name}".strip())
 
     return list(walk(group, ""))
 
