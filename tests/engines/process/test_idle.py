@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Pulled
-from inorder.engines.process.engine import ProcessEngine, ProcessOptions
+from inorder.engines.process.engine import ProcessEngine
 from inorder.engines.process.idle import IdleProcesses
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.errors import InfrastructureError
 from tests.support.misbehaviour import Mischief, is_running, serve, wait_until, whoami
 

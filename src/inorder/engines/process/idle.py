@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .worker_process import ProcessLimits, WorkerProcess
+    from .worker_process import ProcessOptions, WorkerProcess
 
 
 class IdleProcesses:
@@ -29,7 +29,7 @@ class IdleProcesses:
                 return
         process.close()
 
-    def take(self, limits: "ProcessLimits", *, is_unused: bool = False) -> "WorkerProcess | None":
+    def take(self, limits: "ProcessOptions", *, is_unused: bool = False) -> "WorkerProcess | None":
         """A process with these limits, or one that has run nothing; None: there is none. Those that have ended are
         dropped."""
         with self._lock:
