@@ -40,7 +40,7 @@ from inorder.sinks.outputs import OutputsSink
 from inorder.sinks.packed_lines import pack_lines
 
 from .autoscale import StageAutoscaler
-from .context import HookCaller, StageContext
+from .context import StageContext, call_hook
 from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout, create_option_folder
 from .engine import (
@@ -195,7 +195,7 @@ class _StageRun:
         """Signals that were received during the run."""
         self._autoscaler: StageAutoscaler | None = None
         self._context = StageContext(plan.stage_name, options, self._resources)
-        self._call_hook = HookCaller(hooks, self._context).call
+        self._call_hook = partial(call_hook, hooks, self._context)
         self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
         self._make_manifest = make_manifest or self._open_manifest
 
