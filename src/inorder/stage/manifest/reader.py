@@ -143,12 +143,6 @@ def decode_config(line: ManifestLine) -> ConfigRow | None:
         return None
 
 
-def read_line_at(path: str, offset: int) -> ManifestLine:
-    """Read the line at an offset."""
-    with open_lines(path) as file:
-        return read_line(file, offset)
-
-
 def read_line(file: BinaryIO, offset: int) -> ManifestLine:
     """Read the line at an offset of an open manifest."""
     file.seek(offset)
