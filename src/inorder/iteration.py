@@ -31,9 +31,7 @@ from inorder.runtime.stall_notice import StallNotice
 T = TypeVar("T")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-Policy = Literal["io", "cpu", "inline", "ray"]
-"""`ray` is deprecated: it is an engine."""
-
+Policy = Literal["io", "cpu", "inline"]
 POLICIES = ("io", "cpu", "inline")
 ENGINES = ("local", "ray")
 ERRORS = ("raise", "yield")
@@ -187,9 +185,6 @@ def imap(
         InfrastructureError: Workers, disk or cluster failed. The same call can be repeated.
     """
     require(callable(function), f"the first argument of imap must be a function, got {function!r:.80}")
-    if policy == "ray":
-        warn("policy='ray' is deprecated; use engine='ray'", DeprecationWarning, stacklevel=2)
-        policy, engine = "io", "ray"
     _check_options(policy, engine, workers, cancel_grace_s, errors, buffered_bytes_max)
     require(ray is None or engine == "ray", "the option ray needs engine='ray'")
     count = None if workers == "auto" else workers

@@ -121,7 +121,8 @@ def test_the_line_of_a_command_is_short_and_begins_its_help() -> None:
 def test_every_command_explains_itself_and_each_of_its_options() -> None:
     group: Any = typer.main.get_command(command_group.app)
     assert list(group.commands) == COMMANDS
-    for command in (*group.commands.values(), *group.commands["config"].commands.values()):
+    loaded = {name: command_group.load_command(name) for name in COMMANDS}
+    for command in (*loaded.values(), *loaded["config"].commands.values()):
         assert command.help
         assert [one.name for one in command.params if not one.help and not one.hidden] == [], (
             f"{command.name} does not explain these"
@@ -203,7 +204,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
 @pytest.mark.process
 def test_a_worker_process_does_not_import_the_commands() -> None:
     """Where a program begins is imported once more in every process that it starts."""
-    loaded = modules_loaded_by("from inorder.cli.app import main")
+    loaded = modules_loaded_by("from inorder.cli.app import run_program")
     assert "inorder.cli.app" in loaded
     assert loaded & HEAVY == set()
 
@@ -302,7 +303,7 @@ def test_a_command_that_was_started_to_ignore_a_signal_ignores_it(
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     found: dict[int, Any] = {}
 
-    def remember(arguments: object, *, is_program: bool) -> int:
+    def remember(arguments: object) -> int:
         found.update({each: signal.getsignal(each) for each in before})
         return 0
 
@@ -310,7 +311,7 @@ def test_a_command_that_was_started_to_ignore_a_signal_ignores_it(
     try:
         signal.signal(number, signal.SIG_IGN)
         with pytest.raises(SystemExit):
-            app.main()
+            app.run_program()
         assert [each for each, handler in found.items() if handler is signal.SIG_IGN] == [number]
         assert [each for each, handler in found.items() if handler is app._interrupt] == [
             each for each in before if each != number

@@ -1,60 +1,15 @@
-"""How the process of a command begins and ends."""
+"""How the process of a command ends."""
 
-import gc
 import os
 import subprocess
 import sys
 
 import pytest
 
-from inorder.cli import app
-
-CONFIG = "inorder.cli.commands.pipeline.config"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_program", "expected"),
-    [
-        (["config", "--help"], True, [(CONFIG, False), "kept"]),
-        (["config", "--help"], False, [(CONFIG, False)]),
-        (["--help", "config"], True, ["kept"]),
-    ],
-    ids=["program", "in a process that does more", "no command"],
-)
-def test_no_cycles_are_searched_for_among_the_modules_of_a_command(
-    arguments: list[str], is_program: bool, expected: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That takes as long as the import of many modules, and finds nothing."""
-    seen: list[object] = []
-    monkeypatch.setattr(app, "import_module", lambda name: seen.append((name, gc.isenabled())))
-    monkeypatch.setattr(app, "keep_loaded", lambda: seen.append("kept"))
-    assert app.run_command(arguments, is_program=is_program) == 0
-    assert seen == expected
-    assert gc.isenabled()
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("arguments", [["--version"], ["no-such-command"]], ids=["done", "failed"])
-def test_the_interpreter_does_not_search_all_modules_for_cycles_at_the_end(arguments: list[str]) -> None:
-    """That takes longer than the end of everything else. Exit code and output are those of the command."""
-    program = (
-        "import atexit, gc, sys\n"
-        "from inorder.cli.app import main\n"
-        "atexit.register(lambda: print('left:', len(gc.get_objects()) < 1000))\n"
-        f"sys.argv = ['inorder', *{arguments}]\n"
-        "main()\n"
-    )
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert finished.stdout.endswith("left: True\n")
-    assert finished.returncode == (0 if arguments == ["--version"] else 2)
-
-
 PROGRAM = """
-import atexit, os, sys, threading
+import atexit, sys, threading
 from inorder.cli.app import run_program
 
-leave = os._exit
-os._exit = lambda code: (print("left at once", flush=True), leave(code))
 atexit.register(print, "at exit")
 {more}
 sys.argv = ["inorder", "--version"]
@@ -69,11 +24,6 @@ def run_program(more: str = "") -> list[str]:
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (finished.returncode, finished.stderr) == (0, "")
     return finished.stdout.splitlines()[1:]
-
-
-@pytest.mark.process
-def test_a_process_ends_without_releasing_all_objects_after_what_is_done_at_exit() -> None:
-    assert run_program() == ["at exit", "left at once"]
 
 
 @pytest.mark.process

@@ -15,13 +15,13 @@ TEXTS = ["one", "one two", "hold", "one two three", "five"]
 HELD_AT_START = """
 import os
 import sys
-from inorder.cli.app import main
+from inorder.cli.app import run_program
 
 if __name__ == "__mp_main__":
     os.write(os.open("started", os.O_WRONLY), b".")
     os.read(os.open("go", os.O_RDONLY), 1)
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_program())
 """
 """The command, whose worker processes wait while they start: each imports the main script before it does anything."""
 

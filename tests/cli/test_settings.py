@@ -247,21 +247,3 @@ def test_a_mistake_in_a_setting_is_one_line_and_exit_code_two(cli: CommandLine) 
     assert ended == (2, "", "inorder: --workers must be a whole number from 1 to 1024, or auto; got 'many'\n")
     ended = cli.run("failures", INORDER_RETRIES="-1")
     assert ended == (2, "", "inorder: INORDER_RETRIES must be a whole number from 0 to 1000; got '-1'\n")
-
-
-def test_an_old_name_works_in_every_place_with_a_warning_that_names_the_new_one(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here / "inorder.toml").write_text('[default]\nray_send_max = "8M"\n')
-    monkeypatch.setenv("INORDER_MEMORY_LIMIT", "1G")
-    options = resolve({"memory_limit": "2G"}).to_options()
-    assert (options.memory_bytes_max, options.ray.send_bytes_max) == (2 * 2**30, 8 * 2**20)
-    assert capsys.readouterr().err.splitlines() == [
-        "inorder: --memory-limit is deprecated; use --memory-bytes-max",
-        "inorder: INORDER_MEMORY_LIMIT is deprecated; use INORDER_MEMORY_BYTES_MAX",
-        "inorder: inorder.toml [default]: ray_send_max is deprecated; use ray_send_bytes_max",
-    ]
-
-
-def test_the_new_name_counts_where_both_are_given(here: Path) -> None:
-    assert resolve({"memory_limit": "2G", "memory_bytes_max": "1G"}).to_options().memory_bytes_max == 2**30

@@ -11,6 +11,8 @@ import pytest
 
 from inorder.cli.data_dir import DataDirectory
 from inorder.errors import InfrastructureError
+from inorder.host.zstd import load_zstd
+from inorder.sinks import packed_lines
 from tests.pipeline.runs import Library, write
 from tests.support.command_line import CommandLine, CommandResult, clean_environment
 from tests.support.in_process import run_in_process
@@ -227,6 +229,22 @@ def test_a_torn_manifest_is_mended_by_the_next_run(folder: Path, name: str) -> N
     assert verify(folder) == []
     rows = [json.loads(line) for line in manifest(folder, name).read_text().splitlines()]
     assert [row["doc_id"] for row in rows].count("docs/d.md") == 1
+
+
+@pytest.mark.req("RUN-7")
+def test_rows_that_are_compressed_are_checked_as_they_were_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed_lines, "_LEAST_BYTES", 1)
+    write(folder / "docs", **{"d.md": "# Delta\n\nThe fourth answer.\n"})
+    Library(folder / "data").run(folder / "docs")
+    packed = manifest(folder).with_suffix(".jsonl.zst")
+    assert packed.exists()
+    assert [found for found in verify(folder) if found[1].startswith("manifests/")] == []
+    packed.write_bytes(load_zstd().compress(packed.read_bytes()[:100]))
+    kind, path, message = next(found for found in verify(folder) if found[1].startswith("manifests/"))
+    assert (kind, path) == ("altered", "manifests/doctags.jsonl.zst")
+    assert "restore it from a backup" in message
 
 
 def test_data_that_cannot_be_written_is_verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ import pytest
 from inorder.engines import factory
 from inorder.engines.factory import EngineSpec, create_engine, create_resizable_engine
 from inorder.engines.inline import InlineEngine
-from inorder.engines.process.engine import ProcessEngine, ProcessOptions
+from inorder.engines.process.engine import ProcessEngine
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.ray import engine as ray_engine
 from inorder.engines.ray.options import RayOptions
 from inorder.engines.threads import ThreadEngine

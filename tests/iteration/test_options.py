@@ -127,8 +127,3 @@ class Measure(float):
 
 def test_a_cost_may_be_a_number_of_a_class_of_its_own() -> None:
     assert list(inorder.imap(str, range(3), policy="inline", cost=Measure)) == ["0", "1", "2"]
-
-
-def test_ray_as_a_policy_still_works_and_names_its_successor() -> None:
-    with pytest.warns(DeprecationWarning, match="use engine='ray'"), pytest.raises(OperatorError, match="workers must"):
-        inorder.imap(str, [1], policy="ray", ray=inorder.RayOptions(), workers=0)

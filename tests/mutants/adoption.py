@@ -64,7 +64,7 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a run that does not resume adopts",
-        "stage/staged_results.py",
+        "stage/run.py",
         "opened.resume_point.end if adopts else None",
         "opened.resume_point.end",
         f"{_STAGE}::test_a_run_that_does_not_resume_adopts_nothing[options0]",
@@ -93,8 +93,8 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a remainder finds results by seq",
         "stage/run.py",
-        "by_identity=self._plan.is_remainder,",
-        "by_identity=False,",
+        "by_identity=self._plan.is_remainder\n",
+        "by_identity=False\n",
         "tests/stage/run/test_remainder.py::test_results_are_adopted_by_identity_in_a_plan_that_has_changed",
     ),
     Mutant(

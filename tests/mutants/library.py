@@ -124,9 +124,9 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a library holds the position of another run",
-        "library/sink.py",
-        "        if position.checksum == stored.checksum:\n",
-        "        if True:\n",
+        "sinks/sqlite.py",
+        "        if self.is_final and position != Position() and position.checksum != self._stored.checksum:\n",
+        "        if False:\n",
         f"{_READING}test_an_exchanged_library_does_not_hold_the_position_of_the_other_one",
     ),
     Mutant(

@@ -342,18 +342,16 @@ class SlowClock(VirtualClock):
         return super().now_ms()
 
 
-@pytest.mark.parametrize("is_listed", [True, False])
-def test_items_in_memory_are_read_together_and_others_while_their_slice_lasts(*, is_listed: bool) -> None:
+def test_items_are_read_while_their_slice_lasts() -> None:
     planned: list[int] = []
 
     def observe(now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         if isinstance(event, Planned):
             planned.append(len(event.items))
 
-    items = list(range(5))
-    plan = ItemHints().describe_all(items if is_listed else iter(items))
+    plan = ItemHints().describe_all(range(5))
     Runtime(plan, Obedient(), at_once, SlowClock(), options=KernelOptions(), observer=observe).run()
-    assert planned == ([5] if is_listed else [1, 1, 1, 1, 1, 0])
+    assert planned == [1, 1, 1, 1, 1, 0]
 
 
 @pytest.mark.req("WIN-7")

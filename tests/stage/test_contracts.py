@@ -190,16 +190,3 @@ def test_on_a_cluster_windows_and_what_is_read_ahead_grow_with_the_workers() -> 
     assert windows(engine="ray", workers=500) == (32_000, 4000)
     assert windows(engine="ray") == (65_536, 8192)
     assert windows(engine="ray", workers=4, max_queue=5000) == (1024, 5000)
-
-
-def test_the_old_name_of_the_time_limit_works_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="per_item_timeout_s is deprecated; use timeout_s"):
-        options = inorder.StageOptions(per_item_timeout_s=3.0)
-    assert options.timeout_s == 3.0
-    with pytest.warns(DeprecationWarning, match="use timeout_s"):
-        assert options.per_item_timeout_s == 3.0
-
-
-def test_the_new_name_of_the_time_limit_counts_where_both_are_given() -> None:
-    with pytest.warns(DeprecationWarning, match="use timeout_s"):
-        assert inorder.StageOptions(per_item_timeout_s=3.0, timeout_s=4.0).timeout_s == 4.0

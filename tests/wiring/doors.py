@@ -29,7 +29,7 @@ from inorder.engines import threads
 from inorder.engines.attempt import run_attempt
 from inorder.engines.base import PackedTask, Task
 from inorder.engines.process import engine as process_engine
-from inorder.engines.process.worker_process import ProcessLimits
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.ray import engine as ray_engine
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.runtime import durable_run
@@ -126,7 +126,7 @@ class FakeProcess:
     tasks_before = 0
     is_reused = False
 
-    def __init__(self, function_pickle: bytes, limits: ProcessLimits) -> None:
+    def __init__(self, function_pickle: bytes, limits: ProcessOptions) -> None:
         self.memory_bytes_max = limits.memory_bytes_max
         self.tasks_done = 0
         self.pid = 10_000 + len(self.started)

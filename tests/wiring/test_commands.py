@@ -16,7 +16,7 @@ import typer
 
 from inorder.cli import command_group
 from inorder.cli.exit_codes import Interrupted
-from inorder.cli.options import ALL, RENAMED
+from inorder.cli.options import ALL
 from inorder.cli.output import print_out
 from inorder.watch.loop import Watcher
 from tests.support.command_line import clean_environment
@@ -168,12 +168,13 @@ def list_options() -> list[tuple[str, str]]:
 
     def walk(command: Any, path: str) -> Iterator[tuple[str, str]]:
         is_run = any(parameter.name in ("workers", "resume") for parameter in command.params)
-        shared = {*ALL, *RENAMED, "profile"} if is_run else {"data"}
+        shared = {*ALL, "profile"} if is_run else {"data"}
         for parameter in command.params:
             if parameter.param_type_name == "option" and parameter.name not in shared | NOT_OURS:
                 yield path, parameter.name
         for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
-            yield from walk(command.get_command(context, name), f"{path} {name}".strip())
+            child = command_group.load_command(name) if command is group else command.get_command(context, name)
+            yield from walk(child, f"{path} {name}".strip())
 
     return list(walk(group, ""))
 

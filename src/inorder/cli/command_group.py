@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -55,33 +55,7 @@ class SectionedCommand(TyperCommand):
         return describe()
 
 
-class _LazyCommands(MutableMapping[str, Any]):
-    """Commands by name, each imported when it is asked for."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            if name not in COMMANDS:
-                raise KeyError(name)
-            self._loaded[name] = _load(name)
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-def _load(name: str) -> Any:
+def load_command(name: str) -> Any:
     """Import a command and make it one of Typer's."""
     found = getattr(importlib.import_module(find_module(name)), name)
     if not isinstance(found, typer.Typer):
@@ -93,25 +67,21 @@ def _load(name: str) -> Any:
 
 
 class CommandGroup(TyperGroup):
-    """All commands. Help and completion of their names import none of them."""
+    """All commands. Each is imported when it is run; help and completion of their names import none of them."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _LazyCommands()
+        self.commands = {name: TyperCommand(name, short_help=text) for name, text in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of a command line, and import it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load_command(command.name or ""), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Complete the name of a command, or an option."""
-        lazy = self.commands
-        self.commands = {name: TyperCommand(name, short_help=text) for name, text in COMMANDS.items()}
-        try:
-            return super().shell_complete(ctx, incomplete)
-        finally:
-            self.commands = lazy
 
 
 app = typer.Typer(

@@ -157,30 +157,25 @@ class JournalState(NamedTuple):
 
 
 def open_data(data: str | None, given: Given | None = None) -> DataDirectory:
-    """The DATA directory given on the command line, or else by the settings. It must exist and have a stage."""
+    """The DATA directory given on the command line, or else by the settings. It must exist and have a stage.
+    Raises `OperatorError` otherwise, and if it was written by an earlier version."""
     root = resolve(dict(given or {}) | ({} if data is None else {"data": data})).data
-    require_data(root, "run a stage first")
-    return DataDirectory(root, "" if data is None else f" --data {shlex.quote(data)}")
-
-
-def require_data(root: str, hint: str) -> None:
-    """Raise `OperatorError` if this is not a DATA directory with a stage, or was written by an earlier version. `hint`
-    says how to create one."""
     if not os.path.isdir(root):
         require_directory(root)
-        raise OperatorError(f"no DATA directory at {root}; {hint}, or choose another with --data")
-    directory = DataDirectory(root)
+        raise OperatorError(f"no DATA directory at {root}; run a stage first, or choose another with --data")
+    directory = DataDirectory(root, "" if data is None else f" --data {shlex.quote(data)}")
     require_current_data(root)
     require_library_file(root)
     if not directory.has_library and not directory.stages():
         raise OperatorError(
-            f"{root} is not a DATA directory: it has no manifests; {hint}, or choose another with --data"
+            f"{root} is not a DATA directory: it has no manifests; run a stage first, or choose another with --data"
         )
+    return directory
 
 
-def list_files(root: str, folder: str = "") -> Iterator[str]:
-    """Every file below a folder of DATA, relative to DATA, sorted."""
-    stack = [_list_folder(root, folder)]  # no recursion: folders may be nested deeper than the stack allows
+def list_files(root: str) -> Iterator[str]:
+    """Every file of DATA, relative to it, sorted."""
+    stack = [_list_folder(root, "")]  # no recursion: folders may be nested deeper than the stack allows
     while stack:
         path, is_folder = next(stack[-1], ("", False))
         if not path:

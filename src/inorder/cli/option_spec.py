@@ -56,7 +56,7 @@ class OptionSpec(NamedTuple):
     @property
     def variable(self) -> str:
         """The environment variable."""
-        return to_variable(self.name)
+        return PREFIX + self.name.upper()
 
     @property
     def flag(self) -> str:
@@ -66,7 +66,7 @@ class OptionSpec(NamedTuple):
     @property
     def spellings(self) -> tuple[str, ...]:
         """All spellings on the command line, those that set and clear a flag with a slash between them."""
-        flag = to_flag(self.name)
+        flag = "--" + self.name.replace("_", "-")
         is_flag = isinstance(self.type, FlagType)
         return self.flags or (f"{flag}/--no-{flag.removeprefix('--')}" if is_flag else flag,)
 
@@ -74,16 +74,6 @@ class OptionSpec(NamedTuple):
         """A default value for help."""
         text = self.type.format(value)
         return f"{text} ({self.meanings[text]})" if text in self.meanings else text
-
-
-def to_variable(name: str) -> str:
-    """The environment variable of an option."""
-    return PREFIX + name.upper()
-
-
-def to_flag(name: str) -> str:
-    """The spelling of an option on the command line."""
-    return "--" + name.replace("_", "-")
 
 
 def make_part_option(

@@ -24,9 +24,6 @@ from inorder.engines.base import WORKERS_MAX
 
 PROFILE = "profile"
 """Names a profile; can be given on the command line and in the environment only."""
-RENAMED = {"memory_limit": "memory_bytes_max", "ray_send_max": "ray_send_bytes_max"}
-"""Old names of options, which still work, with a warning."""
-
 
 _output, _execution, _failures, _display = (
     partial(OptionSpec, section) for section in (Section.OUTPUT, Section.EXECUTION, Section.FAILURES, Section.DISPLAY)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from inorder.cli.option_spec import OptionSpec, Section, to_flag
+from inorder.cli.option_spec import OptionSpec, Section
 from inorder.cli.option_types import ChoiceType, FlagType
-from inorder.cli.options import PROFILE, RENAMED, SHARED
+from inorder.cli.options import PROFILE, SHARED
 from inorder.cli.step_options import OWN
 
 Given = Mapping[str, Any]
@@ -68,11 +68,9 @@ def run_options(
             for parameter in signature.parameters.values()
             if parameter.name != "given"
         ]
-        names = list(shared_names)
         options = list({name: option for stage in stages for name, option in OWN.get(stage, {}).items()}.values())
-        options += [SHARED[name] for name in names]
-        old_names = [old for old, name in RENAMED.items() if name in names]
-        shared = [*map(_to_parameter, options), *map(_to_hidden_parameter, old_names), _PROFILE]
+        options += [SHARED[name] for name in shared_names]
+        shared = [*map(_to_parameter, options), _PROFILE]
 
         @functools.wraps(function)
         def command(**values: Any) -> None:
@@ -84,12 +82,6 @@ def run_options(
         return command
 
     return decorate
-
-
-def _to_hidden_parameter(old_name: str) -> inspect.Parameter:
-    """An old name of an option. `settings.py` translates it."""
-    annotation = Annotated[str | None, typer.Option(to_flag(old_name), hidden=True)]
-    return inspect.Parameter(old_name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _to_parameter(option: OptionSpec) -> inspect.Parameter:

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from inorder.cli.option_spec import PREFIX, OptionSpec, to_flag, to_variable
+from inorder.cli.option_spec import PREFIX, OptionSpec
 from inorder.cli.option_types import InvalidValue
-from inorder.cli.options import ALL, PROFILE, RENAMED, SHARED
-from inorder.cli.output import info
+from inorder.cli.options import ALL, PROFILE, SHARED
 from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Stage
@@ -106,7 +105,7 @@ class SettingsReader:
     """Reads the command line, the environment and the settings file, once."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        command_line = _translate_old_names({name: value for name, value in given.items() if name != PROFILE}, to_flag)
+        command_line = {name: value for name, value in given.items() if name != PROFILE}
         self._command_line = _parse(command_line, lambda option: option.flag, lambda option: "command line")
         self._environment = _parse(
             _read_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"
@@ -177,26 +176,14 @@ def _parse(
 
 def _read_environment() -> dict[str, str]:
     by_variable = {option.variable: option.name for option in ALL.values()}
-    by_old_variable = {to_variable(old): old for old in RENAMED}
     found = {}
     for variable, value in sorted(os.environ.items()):
         if variable in by_variable:
             found[by_variable[variable]] = value
-        elif variable in by_old_variable:
-            found[by_old_variable[variable]] = value
         elif variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES:
             valid = ", ".join([*by_variable, "INORDER_PROFILE"])
             raise OperatorError(f"unknown setting {variable} in the environment; valid settings: {valid}")
-    return _translate_old_names(found, to_variable)
-
-
-def _translate_old_names(found: Mapping[str, Any], spell: Callable[[str], str], place: str = "") -> dict[str, Any]:
-    """The same with the present names of options. The present name counts if both are given."""
-    present = {name: value for name, value in found.items() if name not in RENAMED}
-    for old in found.keys() & RENAMED.keys():
-        info(f"inorder: {place}{spell(old)} is deprecated; use {spell(RENAMED[old])}")
-        present.setdefault(RENAMED[old], found[old])
-    return present
+    return found
 
 
 def _read_file() -> dict[str, Any] | None:
@@ -245,7 +232,6 @@ def _parse_tables(file: Mapping[str, Any], profile: str | None) -> dict[str, _La
 
 
 def _parse_table(name: str, found: Mapping[str, Any]) -> _Layer:
-    found = _translate_old_names(found, str, f"{FILE} [{name}]: ")
     for key in found:
         if key not in ALL:
             raise OperatorError(f"{FILE}: unknown setting {key} in [{name}]; valid settings: {', '.join(ALL)}")

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,6 @@ from inorder.errors import InfrastructureError, IntegrityError, OperatorError, r
 from inorder.sources.address import resolve_source
 from inorder.stage.contracts import Barrier, Stage, StagePlan, WorkItem
 from inorder.stage.data_layout import require_current_data
-from inorder.stage.sources import is_address
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
@@ -30,8 +29,8 @@ class StageJob(NamedTuple):
 
     entry: str
     """`package.module:name`."""
-    sources: list[str | Path]
-    """Absolute paths, and addresses of remote sources."""
+    sources: list[Path]
+    """Absolute paths."""
     stage: Stage
 
     @property
@@ -53,14 +52,12 @@ class StageJob(NamedTuple):
 def load_job(entry: str, sources: Sequence[str | Path]) -> StageJob:
     """Load a stage. Sources are made absolute, so that the plan is the same from any current directory."""
     stage = load_stage(entry)
-    found = [resolve_source(source) for source in sources]
-    for source in found:
-        require(isinstance(source, str) or source.exists(), f"no such file or directory: {source}")
-    address = next(filter(is_address, found), None)
-    require(
-        address is None or stage.remote is not None,
-        f"stage {stage.name} reads local files and directories, and cannot read {address}",
-    )
+    found: list[Path] = []
+    for source in map(resolve_source, sources):
+        if isinstance(source, str):
+            raise OperatorError(f"stage {stage.name} reads local files and directories, and cannot read {source}")
+        require(source.exists(), f"no such file or directory: {source}")
+        found.append(source)
     return StageJob(entry, found, stage)
 
 
@@ -133,9 +130,9 @@ def _describe_stages(module: Any) -> str:
     return f"stages in it: {', '.join(found) or 'none'}"
 
 
-def _make_plan(stage: Stage, sources: Sequence[str | Path], data: Path) -> StagePlan:
+def _make_plan(stage: Stage, sources: Sequence[Path], data: Path) -> StagePlan:
     try:
-        plan = stage.plan(cast("list[Path]", list(sources)), data)
+        plan = stage.plan(list(sources), data)
     except _OURS:
         raise
     except (Exception, SystemExit) as error:

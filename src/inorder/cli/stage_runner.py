@@ -16,7 +16,6 @@ from inorder.host.memory import limit_free_memory
 from inorder.stage.contracts import Stage, StageOutcome, StagePlan
 from inorder.stage.data_layout import require_current_data
 from inorder.stage.options import StageOptions
-from inorder.stage.sources import is_address
 from inorder.targets.registry import check_target, is_target
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def run_job(
         plan,
         stage.worker,
         options,
-        stage.remote if stage.remote is not None and any(map(is_address, job.sources)) else stage.hooks,
+        stage.hooks,
         origin=job.origin if origin is None else origin,
         sinks=[] if stage.sinks is None else stage.sinks(data),
         finish=None if stage.finish is None else partial(stage.finish, data),

@@ -98,7 +98,8 @@ def create_resizable_engine(
         from .threads import ThreadEngine
 
         return ThreadEngine(function, spec.worker_count, timeout_s=spec.timeout_s)
-    from .process.engine import ProcessEngine, ProcessOptions
+    from .process.engine import ProcessEngine
+    from .process.worker_process import ProcessOptions
 
     limits = ProcessOptions(
         memory_bytes_max=spec.memory_bytes_max,

@@ -44,12 +44,6 @@ def pause_collector() -> Iterator[None]:
             gc.enable()
 
 
-def keep_loaded() -> None:
-    """Leave what exists now out of later collections of reference cycles. To be called after modules were imported:
-    their functions and classes stay, and a process that is copied shares the memory of what is not visited."""
-    gc.freeze()
-
-
 def limit_free_memory() -> None:
     """Let the C library keep little memory that is free, in pieces between those in use: all threads share one heap,
     and large blocks are no part of it. To be called before a process starts threads that do much. Does nothing if it

@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from inorder.core.invariants import check
-from inorder.errors import InorderError, IntegrityError, OperatorError
+from inorder.errors import InorderError, OperatorError
 from inorder.index.schema import has_table, read_meta
-from inorder.sinks.base import AppliedRun, Entry, Position, check_run
+from inorder.sinks.base import AppliedRun, Entry, Position
 from inorder.sinks.sqlite import DatabaseSink
 
 from .connection import check_format, library_path, translate_library_errors
@@ -104,43 +103,17 @@ class LibrarySink(DatabaseSink):
 
     def apply(self, entries: Sequence[Entry]) -> Position:
         """Write what the entries did, and the position, in one transaction. What is stored already is skipped."""
-        position = check_run(self.name, self._position, entries)
-        already = self._stored.end - position.end
-        moved = _advance(position, entries)
-        if already <= len(entries):
-            if already and _advance(position, entries[:already]) != self._stored:
-                raise IntegrityError(
-                    f"{self._path}: the stored outcomes of seqs below {self._stored.end} differ from those of this run;"
-                    " start the run over"
-                )
-            self._add(entries[already:], moved)
-            self._bound_log()
-        self._position = moved
+        position = super().apply(entries)
+        self._bound_log()
         if self._publishes and time.monotonic() >= self._publish_at_s:
             self.publish()
-        return moved
-
-    def origin(self) -> Position:
-        """Return where a new run begins: after what is there, with a number of its own."""
-        return Position(0, self._stored.offset, int.from_bytes(os.urandom(4)) or 1)
-
-    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
-        """Whether the library is at this position of its run, or ahead of it. It also holds the origin of another run,
-        unless it has rows that were written after that run began."""
-        stored = self._stored
-        if position.checksum == stored.checksum:
-            return position == stored or position.end < stored.end
-        return position == Position() or (position.end == 0 and position.offset >= stored.offset)
+        return position
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Stay ahead, or begin a new run. At position 0, become empty."""
-        check(self.holds(position, ()), f"sink {self.name} does not hold {position}")
-        if position == Position():
-            if self._stored != position or not self._is_empty():
-                self._clear_all()
-        elif position.checksum != self._stored.checksum:
-            self._move_to(position, "its position cannot be written")
-        self._position = position
+        if position == Position() and not self._is_empty():
+            self._clear_all()
+        super().roll_back(position, undone)
 
     def complete(self) -> None:
         """Publish everything: every entry of the run is applied."""
@@ -369,8 +342,3 @@ class LibrarySink(DatabaseSink):
     def _clear_all(self) -> None:
         super()._clear_all()
         self._writer = None
-
-
-def _advance(position: Position, entries: Sequence[Entry]) -> Position:
-    successes = sum(entry.is_success for entry in entries)
-    return Position(position.end + len(entries), position.offset + successes, position.checksum)

@@ -19,7 +19,6 @@ from inorder.library.reader import LibraryReader
 from inorder.library.sink import LibrarySink
 from inorder.library.totals import summarize_families
 from inorder.runtime.identity import new_run_id
-from inorder.sinks.base import Position
 from inorder.sinks.manifest import ManifestSink, append_row
 from inorder.sinks.packed_lines import pack_lines
 from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
@@ -42,36 +41,17 @@ _PROCESSES_KEPT = 2
 
 
 class KeptBetweenRuns:
-    """What a program that runs again and again keeps between two runs: worker processes, the process of the providers,
-    and the checksums of the manifests. To be closed at the end."""
+    """What a program that runs again and again keeps between two runs: worker processes, and the process of the
+    providers. To be closed at the end."""
 
     def __init__(self) -> None:
         self.idle = IdleProcesses(_PROCESSES_KEPT)
         self.providers = ProviderKeeper()
-        self._manifests: dict[str, tuple[object, tuple[int, int]]] = {}
-
-    def find_manifest(self, path: str) -> tuple[int, int]:
-        """Return the size and the checksum of a manifest, if it is as the last run has left it."""
-        found = self._manifests.get(path)
-        return found[1] if found is not None and found[0] == _identify_file(path) else (0, 0)
-
-    def note_manifest(self, path: str, position: Position) -> None:
-        """Note a manifest that a run has completed and closed."""
-        self._manifests[path] = _identify_file(path), (position.offset, position.checksum)
 
     def close(self) -> None:
         """End the processes."""
         self.idle.close()
         self.providers.close()
-
-
-def _identify_file(path: str) -> object:
-    """What is another one whenever a file was written."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class PassRunner:
@@ -92,8 +72,6 @@ class PassRunner:
         self._outcome = outcome
         self._entries = entries
         self._kept = kept
-        self._positions: dict[str, Position] = {}
-        """How far the manifests of complete passes have come, by path."""
         self._begun: list[str] = []
         """The steps whose manifests have rows of this run."""
         self._totals = self._read_totals()
@@ -125,7 +103,7 @@ class PassRunner:
         items = PlannedItems(plan, library, sink)
         has_device = name == MODELS and needs_device(settings)
         shared = SharedProviders(settings, None if kept is None else kept.providers)
-        finished = run_stage(
+        return run_stage(
             StagePlan(
                 name,
                 items,
@@ -143,14 +121,6 @@ class PassRunner:
             idle=None if kept is None else kept.idle,
             run_id=run_id,
         )
-        self._positions |= {manifest.path: manifest.position() for manifest in manifests if finished.stop_kind is None}
-        return finished
-
-    def note_manifests(self) -> None:
-        """Note how far the manifests have come, for the next run of this program."""
-        if self._kept is not None:
-            for path, position in self._positions.items():
-                self._kept.note_manifest(path, position)
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
         """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an
@@ -162,16 +132,14 @@ class PassRunner:
 
     def _open_manifest(self, step: str, pass_name: str, run_id: str) -> ManifestSink:
         """The manifest of a step."""
-        path = self._find_manifest(step)
         return ManifestSink(
             SystemFilesystem(),
-            path,
+            self._find_manifest(step),
             partial(self._entries.make_row, step),
             head=[self._make_head(step, pass_name, run_id)],
             name=f"manifest {name_manifest(step)}",
             appends=True,
             is_sparse=True,
-            known=(0, 0) if self._kept is None else self._kept.find_manifest(path),
         )
 
     def _read_totals(self) -> dict[str, dict[str, Any]]:

@@ -112,8 +112,6 @@ class _PipelineRun:
             self._entries.begin_second()
             self._run_pass(MODELS, second, is_last=True)
         self._describe()
-        if self._passes is not None:
-            self._passes.note_manifests()
         self._outcome.wall_s = time.monotonic() - began_s
         return self._outcome
 

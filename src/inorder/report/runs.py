@@ -108,7 +108,7 @@ def _find_pass_runs(data: str, name: str) -> list[tuple[ConfigRow, tuple[RowRang
 
 
 def _list_ranges(manifest: str, step: str = "") -> list[tuple[ConfigRow, RowRange]]:
-    configs = sorted(find_runs(manifest), key=lambda found: found[0])
+    configs = find_runs(manifest)
     ends = dict(pairwise(offset for offset, _ in configs))
     return [(config, RowRange(manifest, offset, ends.get(offset), step)) for offset, config in configs]
 

@@ -36,7 +36,6 @@ from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
 from .memory_probe import MemoryProbe
-from .plan_items import ListedItems
 
 if TYPE_CHECKING:
     from inorder.runtime.adoption import ResultRecorder
@@ -257,9 +256,6 @@ class Runtime:
         if self._committed_end < self._barrier:
             self._delayed_request = command
             return
-        if isinstance(self._plan, ListedItems) and self._resume.resume_point.end <= self._next_seq:
-            self._read_listed(self._plan, command.count)
-            return
         plan, now_ms, resumed_end = self._plan, self._clock.now_ms, self._resume.resume_point.end
         until_ms = now_ms() + PLAN_SLICE_MS
         planned: list[PlanItem] = []
@@ -288,12 +284,6 @@ class Runtime:
             self._inbox.append(Planned(planned, ended))
         else:
             self._delayed_request = command
-
-    def _read_listed(self, plan: ListedItems, count: int) -> None:
-        planned, items = plan.read(count)
-        self._items.update(enumerate(items, self._next_seq))
-        self._next_seq += len(items)
-        self._inbox.append(Planned(planned, len(items) < count))
 
     def _begin_stop(self, _: Stopping) -> None:
         self._delayed_request = None

@@ -1,7 +1,7 @@
 """Samples the resident memory of a run: of this process and of the worker processes of its engine."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from inorder.engines.base import Engine
 from inorder.host.memory import read_resident_bytes, require_resident_memory
@@ -10,15 +10,6 @@ from .limits import Budgets
 
 LIMITED_MS = 1000
 """Longest interval between two samples if a budget depends on them."""
-
-
-@runtime_checkable
-class HasProcesses(Protocol):
-    """An engine with worker processes on this machine."""
-
-    def process_ids(self) -> list[int]:
-        """The ids of the processes."""
-        ...
 
 
 class MemoryProbe(NamedTuple):
@@ -38,7 +29,7 @@ def create_memory_probe(engine: Engine, budgets: Budgets, interval_ms: int | Non
         return None
 
     def read() -> int:
-        pids = engine.process_ids() if isinstance(engine, HasProcesses) else []
+        pids: list[int] = getattr(engine, "process_ids", list)()  # worker processes on this machine
         return read_resident_bytes() + sum(map(read_resident_bytes, pids))
 
     return MemoryProbe(read, max(1, interval_ms))

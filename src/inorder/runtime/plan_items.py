@@ -1,29 +1,12 @@
 """Describes the items of an iteration to the kernel, with what functions of the user say about each."""
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from inorder.core.windows.plan import PlanItem
 from inorder.errors import OperatorError, require
 
 _PLAIN = PlanItem()
-_IN_MEMORY = (list, tuple, range)
-
-
-class ListedItems(Iterator[tuple[PlanItem, Any]]):
-    """The plan of items that are in memory and have no hints: they can be read together, because none takes time."""
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = iter(items)
-
-    def __next__(self) -> tuple[PlanItem, Any]:
-        return _PLAIN, next(self._items)
-
-    def read(self, count: int) -> tuple[list[PlanItem], list[Any]]:
-        """Return the descriptions of the next items, and the items; fewer than `count` at the end."""
-        items = list(islice(self._items, count))
-        return [_PLAIN] * len(items), items
 
 
 class ItemHints(NamedTuple):
@@ -44,7 +27,7 @@ class ItemHints(NamedTuple):
     def describe_all(self, items: Iterable[Any]) -> Iterable[tuple[PlanItem, Any]]:
         """Yield each item with its description."""
         if self == ItemHints():
-            return ListedItems(items) if type(items) in _IN_MEMORY else ((_PLAIN, item) for item in items)
+            return ((_PLAIN, item) for item in items)
         return ((self._describe(item), item) for item in items)
 
     def _describe(self, item: Any) -> PlanItem:

@@ -53,9 +53,6 @@ from inorder.core.invariants import check, raise_violation
 from inorder.core.transitions import State
 from inorder.errors import Failure
 
-"""Skipped entries that are applied at once to a sink that needs each, or whose checksum is computed at once. There may
-be millions of them."""
-
 
 class Output(msgspec.Struct, frozen=True, array_like=True):
     """One file that an item produced.

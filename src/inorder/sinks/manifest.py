@@ -65,10 +65,7 @@ class ManifestSink:
         lock: Lock | None = None,
         appends: bool = False,
         is_sparse: bool = False,
-        known: tuple[int, int] = (0, 0),
     ) -> None:
-        """`known`: how many bytes at the beginning of the file are known not to have changed, and their checksum."""
-        self._known = known
         self.name = name
         self._filesystem = filesystem
         self.path = self._path = path
@@ -164,8 +161,7 @@ class ManifestSink:
             self._lock.release()
 
     def _make_checksums(self) -> PrefixChecksums:
-        packed = self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0)
-        return PrefixChecksums(self._file, max(packed, self._known))
+        return PrefixChecksums(self._file, self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0))
 
     def _sync(self) -> None:
         with translate_os_errors(f"{self._path} cannot be synced"):

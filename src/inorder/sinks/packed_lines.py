@@ -4,7 +4,8 @@
 lines are in `NAME.zst`, and how long that file is; what follows there is left over from a crash, and is ignored. All
 lines together are one text; offsets are offsets in that text, so they stay the same when lines are packed.
 
-`NAME.zst` is a sequence of Zstandard frames of about a mebibyte of whole lines each: see `packed_frames`.
+`NAME.zst` is a sequence of Zstandard frames of about a mebibyte of whole lines each. It is read forward: whoever goes
+back reads it from its beginning.
 
 Lines are packed in two steps: frames are appended to `NAME.zst` and synced, then `NAME` is replaced by the new head. A
 crash between them leaves frames that no head counts.
@@ -21,15 +22,32 @@ import msgspec
 
 from inorder.errors import IntegrityError
 from inorder.host.filesystem import AppendFile, Filesystem, write_atomic
-
-from .packed_frames import PackedFrames, PackedHead, encode_frame
+from inorder.host.zstd import load_zstd
 
 PACKED_ID = "__packed__"
 SUFFIX = ".zst"
+_LEVEL = 1
 _LEAST_BYTES = 4 * 2**20
 """Fewer bytes of lines stay as they are."""
 _FRAME_BYTES = 2**20
 _HEAD_BYTES_MAX = 4096
+
+
+class PackedHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a file with packed lines. It has the fields that every row of a manifest has."""
+
+    stage: str
+    doc_id: str
+    status: str = "packed"
+    schema_version: int = 1
+    file: str
+    """The name of the file with the packed lines."""
+    bytes: int
+    """The length of the packed lines."""
+    crc32: int
+    """Of the packed lines."""
+    packed_bytes: int
+    """The length of the file that has them."""
 
 
 _HEAD = msgspec.json.Decoder(PackedHead)
@@ -48,43 +66,34 @@ def decode_head(data: bytes) -> tuple[PackedHead | None, int]:
 
 
 class PackedFile:
-    """All lines of a file, packed or not, as one file. Implements `AppendFile`."""
+    """All lines of a file, packed or not, as one file that is written. Implements `AppendFile`. Only recovery reads
+    packed lines, and rarely: they are unpacked in memory."""
 
     def __init__(self, filesystem: Filesystem, path: str) -> None:
         self._filesystem = filesystem
         self._path = path
-        self._packed: AppendFile | None = None
         self._open()
 
     def _open(self) -> None:
-        self._file = self._filesystem.open(self._path)
+        self._file: AppendFile = self._filesystem.open(self._path)
         self._head, self._head_bytes = decode_head(self._file.read(0, _HEAD_BYTES_MAX))
-        self._start = 0
-        if self._head is not None:
-            path = f"{self._path}{SUFFIX}"
-            if self._filesystem.stat(path) is None:
-                raise _make_missing_error(path)
-            self._packed = self._filesystem.open(path)
-            self._frames = PackedFrames(path, self._head, self._packed.read)
-            self._start = self._head.bytes
+        path = f"{self._path}{SUFFIX}"
+        if self._head is not None and self._filesystem.stat(path) is None:
+            raise _make_error(path, "missing")
+        self.packed_prefix = (0, 0) if self._head is None else (self._head.bytes, self._head.crc32)
+        """Length and CRC-32 of the packed lines."""
+        self._unpacked: bytes | None = None
 
     @property
     def size(self) -> int:
         """Bytes of all lines."""
-        return self._start + self._file.size - self._head_bytes
-
-    @property
-    def packed_prefix(self) -> tuple[int, int]:
-        """Length and CRC-32 of the packed lines."""
-        return (0, 0) if self._head is None else (self._head.bytes, self._head.crc32)
+        return self.packed_prefix[0] + self._file.size - self._head_bytes
 
     def read(self, offset: int, size: int) -> bytes:
         """Read `size` bytes from `offset`; fewer only at the end."""
-        data = self._frames.read(offset, size) if offset < self._start else b""
-        if len(data) < size:
-            begin = max(offset, self._start) - self._start + self._head_bytes
-            data += self._file.read(begin, size - len(data))
-        return data
+        start = self.packed_prefix[0]
+        data = self._unpack()[offset : offset + size] if offset < start else b""
+        return data + self._file.read(max(offset - start, 0) + self._head_bytes, size - len(data))
 
     def append(self, data: bytes) -> None:
         """Append all of `data`."""
@@ -92,13 +101,12 @@ class PackedFile:
 
     def truncate(self, size: int) -> None:
         """Truncate the text. Lines before a cut among the packed ones are unpacked."""
-        if size >= self._start:
-            self._file.truncate(size - self._start + self._head_bytes)
+        if size >= self.packed_prefix[0]:
+            self._file.truncate(size - self.packed_prefix[0] + self._head_bytes)
             return
-        data = self.read(0, size)
+        data = self._unpack()[:size]
         self.close()
         write_atomic(self._filesystem, self._path, data)
-        self._packed = None
         self._open()
 
     def sync(self) -> None:
@@ -106,10 +114,20 @@ class PackedFile:
         self._file.sync()
 
     def close(self) -> None:
-        """Close the files. Idempotent."""
+        """Close the file. Idempotent."""
         self._file.close()
-        if self._packed is not None:
-            self._packed.close()
+
+    def _unpack(self) -> bytes:
+        """Return the packed lines. Raises IntegrityError if their file is damaged."""
+        if self._unpacked is None and self._head is not None:
+            path = f"{self._path}{SUFFIX}"
+            try:
+                self._unpacked = load_zstd().decompress(self._filesystem.read(path)[: self._head.packed_bytes])
+            except load_zstd().ZstdError as error:
+                raise _make_error(path, f"damaged ({error})") from error
+            if len(self._unpacked) != self._head.bytes:
+                raise _make_error(path, f"damaged (it has {len(self._unpacked)} bytes of lines)")
+        return self._unpacked or b""
 
     def pack(self, stage: str) -> None:
         """Pack all lines, unless there are few that are not. A last line without a newline stays as it is."""
@@ -118,18 +136,17 @@ class PackedFile:
         place = 0 if self._head is None else self._head.packed_bytes
         start, checksum = self.packed_prefix
         path = f"{self._path}{SUFFIX}"
-        is_new = self._packed is None
-        packed = self._packed or self._filesystem.open(path)
+        packed = self._filesystem.open(path)
         try:
             packed.truncate(place)
             for lines in self._read_frames():
-                data = encode_frame(lines)
+                data = load_zstd().compress(lines, level=_LEVEL)
                 packed.append(data)
                 start, place, checksum = start + len(lines), place + len(data), zlib.crc32(lines, checksum)
             packed.sync()
         finally:
             packed.close()
-        if is_new:
+        if self._head is None:
             self._filesystem.sync_directory(os.path.dirname(path) or ".")
         head = PackedHead(
             stage=stage, doc_id=PACKED_ID, file=os.path.basename(path), bytes=start, crc32=checksum, packed_bytes=place
@@ -141,7 +158,7 @@ class PackedFile:
 
     def _read_frames(self) -> Iterator[bytes]:
         """Yield the lines that are not packed, in blocks."""
-        offset, block = self._start, b""
+        offset, block = self.packed_prefix[0], b""
         while more := self.read(offset + len(block), _FRAME_BYTES):
             block += more
             end = block.rfind(b"\n") + 1
@@ -165,9 +182,9 @@ def pack_lines(filesystem: Filesystem, path: str, stage: str, warn: Callable[[st
 class _LineReader(io.RawIOBase):
     """All lines of a file, for reading."""
 
-    def __init__(self, file: BinaryIO, packed: BinaryIO, head: PackedHead, head_bytes: int) -> None:
-        self._file, self._packed = file, packed
-        self._frames = PackedFrames(packed.name, head, self._read_packed)
+    def __init__(self, file: BinaryIO, path: str, head: PackedHead, head_bytes: int) -> None:
+        self._file, self._path = file, path
+        self._packed = load_zstd().open(path, "rb")
         self._start, self._head_bytes = head.bytes, head_bytes
         self._offset = 0
 
@@ -186,30 +203,27 @@ class _LineReader(io.RawIOBase):
         return offset
 
     def readinto(self, buffer: Any) -> int:
-        size = len(buffer)
-        if self._offset < self._start:
-            data = self._frames.read(self._offset, size)
-        else:
-            self._file.seek(self._offset - self._start + self._head_bytes)
-            data = self._file.read(size)
+        is_packed = self._offset < self._start
+        file = self._packed if is_packed else self._file
+        try:
+            file.seek(self._offset if is_packed else self._offset - self._start + self._head_bytes)
+            data = file.read(min(len(buffer), self._start - self._offset) if is_packed else len(buffer))
+        except (load_zstd().ZstdError, EOFError) as error:
+            raise _make_error(self._path, f"damaged ({error})") from error
+        if is_packed and not data:
+            raise _make_error(self._path, f"damaged (it ends after {self._offset} bytes of lines)")
         buffer[: len(data)] = data
         self._offset += len(data)
         return len(data)
 
     def close(self) -> None:
-        if not self.closed:
-            self._frames.release()
-            self._file.close()
-            self._packed.close()
+        self._file.close()
+        self._packed.close()
         super().close()
 
-    def _read_packed(self, offset: int, size: int) -> bytes:
-        self._packed.seek(offset)
-        return self._packed.read(size)
 
-
-def _make_missing_error(path: str) -> IntegrityError:
-    return IntegrityError(f"{path} is missing, and with it the older rows; restore it from a backup")
+def _make_error(path: str, problem: str) -> IntegrityError:
+    return IntegrityError(f"{path} is {problem}, and with it the older rows; restore it from a backup")
 
 
 def open_lines(path: str) -> BinaryIO:
@@ -220,14 +234,25 @@ def open_lines(path: str) -> BinaryIO:
         file.seek(0)
         if head is None:
             return file
-        packed = open(f"{path}{SUFFIX}", "rb")  # noqa: SIM115
+        return io.BufferedReader(_LineReader(file, f"{path}{SUFFIX}", head, head_bytes))
     except FileNotFoundError as error:
         file.close()
-        raise _make_missing_error(f"{path}{SUFFIX}") from error
+        raise _make_error(f"{path}{SUFFIX}", "missing") from error
     except BaseException:
         file.close()
         raise
-    return io.BufferedReader(_LineReader(file, packed, head, head_bytes))
+
+
+def checksum_lines(path: str, size: int) -> int | None:
+    """Return the CRC-32 of the first `size` bytes of all lines of a file; None: it has fewer."""
+    checksum = 0
+    with open_lines(path) as file:
+        while size > 0:
+            block = file.read(min(size, _FRAME_BYTES))
+            if not block:
+                return None
+            size, checksum = size - len(block), zlib.crc32(block, checksum)
+    return checksum
 
 
 def measure_lines(path: str) -> int:

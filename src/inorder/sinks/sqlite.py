@@ -150,7 +150,9 @@ class DatabaseSink(ABC):
         check(self.holds(position, ()), f"sink {self.name} does not hold {position}")
         if self.is_final and position != Position():
             if position.checksum != self._stored.checksum:
-                self._move_to(position, "its position cannot be written")
+                with self._transaction("its position cannot be written"):
+                    self._store(position)
+                self._stored, self._is_synced = position, False
         elif position.end == 0 and self._stored != Position():
             self._clear_all()
         self._position = position
@@ -161,13 +163,6 @@ class DatabaseSink(ABC):
         self._lock.release()
 
     # ---- Database
-
-    def _move_to(self, position: Position, doing: str) -> None:
-        """Write the position, and no rows."""
-        with self._transaction(doing):
-            self._store(position)
-        self._stored = self._position = position
-        self._is_synced = False
 
     def _add(self, entries: Sequence[Entry], position: Position) -> None:
         if not entries:

@@ -3,10 +3,9 @@
 import contextlib
 import math
 import os
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -17,11 +16,7 @@ from .contracts import StageHooks, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .files.file_stat import FileStat
 from .fingerprints import list_published
-from .inputs import read_content
 from .partial_results import encode_partial
-
-if TYPE_CHECKING:
-    from .worker import StageTask
 
 _ENDING_MAX = 40
 """Characters of a file's name that its staged name keeps: some libraries look at the ending. A character has up to four
@@ -60,7 +55,7 @@ class StageContext:
     ) -> None:
         self.stage = stage
         self.options = options
-        self.data = _make_path(options.data)
+        self.data = Path(options.data)
         self.resources = resources
         self.warnings: list[str] = []
         self._reporter = find_reporter()
@@ -168,22 +163,11 @@ class StageContext:
     def output(self, name: str) -> Path:
         """The path to write this output to. It is published when the item is committed. Raises KeyError for a name that
         the item does not declare."""
-        declared = self._find_output(name)
-        return Path(self.stage_file(resolve_output(os.fspath(self.data), declared)))
-
-    def _find_output(self, name: str) -> str | Path:
-        if self.item is None or name not in self.item.outputs:
-            declared = ", ".join(self.item.outputs) if self.item is not None else ""
-            raise KeyError(f"the item declares no output {name!r}; declared outputs: {declared or 'none'}")
-        return self.item.outputs[name]
-
-    def write_output(self, name: str, content: bytes) -> None:
-        """Write an output to the file `output(name)`. Raises KeyError for a name that the item does not declare."""
-        self.output(name).write_bytes(content)
-
-    def read_input(self, name: str) -> bytes:
-        """Read an input of the item. Raises KeyError for a name that the item does not have."""
-        return read_content((self.item.inputs if self.item is not None else {})[name])
+        outputs = {} if self.item is None else self.item.outputs
+        if name not in outputs:
+            declared = ", ".join(outputs) or "none"
+            raise KeyError(f"the item declares no output {name!r}; declared outputs: {declared}")
+        return Path(self.stage_file(resolve_output(os.fspath(self.data), outputs[name])))
 
     def deliver(self, value: Any) -> None:
         """Pass a value to the stage's own sinks when the item is committed."""
@@ -209,47 +193,11 @@ class StageContext:
         return self.files[relative]
 
 
-@lru_cache(8)
-def _make_path(data: str | os.PathLike[str]) -> Path:
-    return Path(data)
-
-
-class HookCaller:
-    """Calls the hooks of a stage. What one raises becomes a warning."""
-
-    def __init__(self, hooks: StageHooks, context: StageContext) -> None:
-        self._hooks = hooks
-        self._context = context
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Call a hook, if the stage has it, and return what it returned."""
-        hook = getattr(self._hooks, name)
-        if hook is None:
-            return None
-        try:
-            return hook(*arguments)
-        except Exception as error:
-            self._context.warn(f"{name}: {type(error).__name__}: {error}")
-            return None
-
-
-class StageLookahead:
-    """The hooks `group_size` and `before_group` of a stage, for the items that must be processed."""
-
-    def __init__(
-        self,
-        group_size: Callable[[Sequence[WorkItem]], int],
-        before_group: Callable[[Sequence[WorkItem], StageContext], None],
-        make_context: Callable[[], StageContext],
-    ) -> None:
-        self._group_size = group_size
-        self._before_group = before_group
-        self._make_context = make_context
-
-    def count(self, tasks: "Sequence[StageTask]") -> int:
-        """How many of these tasks form a group."""
-        return self._group_size([task.item for task in tasks])
-
-    def read(self, tasks: "Sequence[StageTask]") -> None:
-        """Called before the first of them."""
-        self._before_group([task.item for task in tasks], self._make_context())
+def call_hook(hooks: StageHooks, context: StageContext, name: str, *arguments: Any) -> Any:
+    """Call a hook, if the stage has it, and return what it returned. What it raises becomes a warning."""
+    hook = getattr(hooks, name)
+    try:
+        return None if hook is None else hook(*arguments)
+    except Exception as error:
+        context.warn(f"{name}: {type(error).__name__}: {error}")
+        return None

@@ -262,6 +262,3 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     order."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
-    remote: StageHooks | None = None
-    """The hooks of a run with remote sources, in place of `hooks`. The plan gets the address of such a source as a str;
-    None: the plan takes only paths."""

@@ -24,7 +24,6 @@ from inorder.engines.error_table import Classify
 from inorder.errors import InfrastructureError
 from inorder.host.filesystem import make_directories
 
-from .context import StageLookahead
 from .contracts import StageError
 from .files.file_stat import FileStat
 from .fingerprints import resolve_outputs
@@ -184,20 +183,8 @@ def _replace_fields(task: StageTask, **fields: Any) -> StageTask:
     return task._replace(item=msgspec.structs.replace(task.item, **fields))
 
 
-class RemoteLookahead:
-    """The lookahead of a stage on a node. An item with files is read on its own, in its folder."""
-
-    def __init__(self, lookahead: StageLookahead) -> None:
-        self._lookahead = lookahead
-
-    def count(self, items: Sequence[SentItem | StageTask]) -> int:
-        """How many of these items form a group."""
-        tasks = [sent.task if isinstance(sent, SentItem) else sent for sent in takewhile(_has_no_files, items)]
-        return self._lookahead.count(tasks) if tasks else 1
-
-    def read(self, items: Sequence[SentItem | StageTask]) -> None:
-        """Called before the first of them."""
-        self._lookahead.read([sent.task if isinstance(sent, SentItem) else sent for sent in items])
+def _get_task(sent: SentItem | StageTask) -> StageTask:
+    return sent.task if isinstance(sent, SentItem) else sent
 
 
 def _has_no_files(sent: SentItem | StageTask) -> bool:
@@ -215,10 +202,18 @@ class RemoteWork:
         return repr(self._work)
 
     @property
-    def lookahead(self) -> "RemoteLookahead | None":
-        """As that of `StageWork`."""
-        found = self._work.lookahead
-        return None if found is None else RemoteLookahead(found)
+    def lookahead(self) -> "RemoteWork | None":
+        """As that of `StageWork`. An item with files is read on its own, in its folder."""
+        return None if self._work.lookahead is None else self
+
+    def count(self, items: Sequence[SentItem | StageTask]) -> int:
+        """How many of these items form a group."""
+        tasks = list(map(_get_task, takewhile(_has_no_files, items)))
+        return self._work.count(tasks) if tasks else 1
+
+    def read(self, items: Sequence[SentItem | StageTask]) -> None:
+        """Called before the first of them."""
+        self._work.read(list(map(_get_task, items)))
 
     def __call__(self, sent: SentItem | StageTask) -> Any:
         """Run one item."""

@@ -8,9 +8,7 @@ is the reason to do the item again; `inorder explain` shows it.
 import inspect
 import os
 import stat
-from collections.abc import Callable
 from functools import cache as memoize
-from functools import partial
 from typing import Any, NamedTuple
 
 from .contracts import WorkItem
@@ -40,8 +38,6 @@ SATISFIED_REASONS = (OUTPUTS_EXIST, UNCHANGED, SAYS_SATISFIED)
 INPUT_CHANGED = "its input has changed"
 INPUT_UNREADABLE = "its input cannot be read: "
 """How the reason begins if an input cannot be hashed."""
-HashOf = Callable[[Input], str]
-"""Returns the SHA-256 of an input."""
 
 
 class Freshness(NamedTuple):
@@ -57,19 +53,11 @@ class Freshness(NamedTuple):
         return {} if self.fingerprint is None else self.fingerprint.extras
 
 
-def check_planned(
-    item: WorkItem,
-    data: str,
-    *,
-    fingerprinting: bool,
-    cache: HashCache | None,
-    hash_input: HashOf | None = None,
-) -> Freshness:
-    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its outputs. Inputs
-    are hashed with `hash_input`, if it is given."""
+def check_planned(item: WorkItem, data: str, *, fingerprinting: bool, cache: HashCache | None) -> Freshness:
+    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its outputs."""
     if type(item).satisfies is not WorkItem.satisfies:
         return _ask_item(item, data, fingerprinting=fingerprinting)
-    return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
+    return check(item, data, fingerprinting=fingerprinting, cache=cache)
 
 
 def _ask_item(item: WorkItem, data: str, *, fingerprinting: bool) -> Freshness:
@@ -93,14 +81,7 @@ def _get_parameters(kind: type[WorkItem]) -> frozenset[str]:
     return frozenset(inspect.signature(kind.satisfies).parameters)
 
 
-def check(
-    item: WorkItem,
-    data: str,
-    *,
-    fingerprinting: bool = True,
-    cache: HashCache | None = None,
-    hash_input: HashOf | None = None,
-) -> Freshness:
+def check(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: HashCache | None = None) -> Freshness:
     """Check the outputs of an item, its fingerprint and its inputs."""
     if not item.outputs:
         return Freshness(False, "it declares no outputs")
@@ -117,7 +98,7 @@ def check(
     found = _read_fingerprint(f"{data}/{locate_fingerprint(outputs)}")
     if found is None:
         return Freshness(False, "it has no fingerprint")
-    reason = _explain_stale(item, data, outputs, found, cache, hash_input or partial(get_sha256, cache=cache))
+    reason = _explain_stale(item, data, outputs, found, cache)
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
@@ -151,18 +132,19 @@ def _read_fingerprint(path: str) -> Fingerprint | None:
 
 
 def _explain_stale(
-    item: WorkItem,
-    data: str,
-    outputs: dict[str, str],
-    found: Fingerprint,
-    cache: HashCache | None,
-    hash_input: HashOf,
+    item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprint, cache: HashCache | None
 ) -> str:
     """Return what has changed since the fingerprint was made; empty: nothing."""
     if found.cfg_hash == item.cfg_hash and {name: record.path for name, record in found.outputs.items()} != outputs:
         return "its outputs have other names now"
-    if reason := _explain_changed(item, found.cfg_hash, found.input_sha256, hash_input):
-        return reason
+    if found.cfg_hash != item.cfg_hash:
+        return "its configuration has changed"
+    try:
+        hashes = {name: get_sha256(each, cache) for name, each in item.inputs.items()}
+    except OSError as error:
+        return f"{INPUT_UNREADABLE}{error.strerror or error}"
+    if combine_sha256(hashes) != found.input_sha256:
+        return INPUT_CHANGED
     for name, record in found.outputs.items():
         try:
             is_same = _get_checksum(f"{data}/{record.path}", cache) == (record.size, record.crc32)
@@ -171,17 +153,6 @@ def _explain_stale(
         if not is_same:
             return f"its output {name!r} was altered"
     return ""
-
-
-def _explain_changed(item: WorkItem, cfg_hash: str, input_sha256: str, hash_input: HashOf) -> str:
-    """Return whether configuration or inputs have changed since a result was made; empty: neither has."""
-    if cfg_hash != item.cfg_hash:
-        return "its configuration has changed"
-    try:
-        hashes = {name: hash_input(each) for name, each in item.inputs.items()}
-    except OSError as error:
-        return f"{INPUT_UNREADABLE}{error.strerror or error}"
-    return INPUT_CHANGED if combine_sha256(hashes) != input_sha256 else ""
 
 
 def get_sha256(source: Input, cache: HashCache | None) -> str:

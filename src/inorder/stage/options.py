@@ -1,8 +1,7 @@
 """The options of a run of a stage: frozen, validated once, the same names as on the command line."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from warnings import warn
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,24 +34,7 @@ _SECONDS_MAX = 10**9
 _BACKOFF_S_MAX = 86_400
 
 
-_RENAMED = {"per_item_timeout_s": "timeout_s"}
-"""Options of `StageOptions` that had another name."""
-
-
-class _OldNamesMeta(msgspec.StructMeta):
-    """Maps old names of options to the present ones, with a warning."""
-
-    if not TYPE_CHECKING:  # type checkers must see the fields of the struct
-
-        def __call__(self, *args: Any, **options: Any) -> Any:
-            for old, new in _RENAMED.items():
-                if old in options:
-                    warn(f"the option {old} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
-                    options.setdefault(new, options.pop(old))
-            return super().__call__(*args, **options)
-
-
-class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only=True):
+class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a stage is run. Results do not depend on any of these options, except for time limits.
 
     >>> options = StageOptions(data="out", policy="cpu", workers=4, timeout_s=60, retries=2)
@@ -146,12 +128,6 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     """Show the slowest items and the most frequent error categories."""
     i_know_what_im_doing: bool = False
     """Allow a stage made for `gpu` to run with `cpu`."""
-
-    @property
-    def per_item_timeout_s(self) -> float:
-        """Deprecated name of `timeout_s`."""
-        warn("StageOptions.per_item_timeout_s is deprecated; use timeout_s", DeprecationWarning, stacklevel=2)
-        return self.timeout_s
 
     def __post_init__(self) -> None:
         for name, words in (

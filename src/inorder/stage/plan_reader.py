@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from .contracts import Barrier, StagePlan, WorkItem
 from .data_layout import DataLayout
 from .files.hash_cache import HashCache
 from .fingerprints import list_published
-from .freshness import REMOVED_FROM_PLAN, check_planned, get_sha256
+from .freshness import REMOVED_FROM_PLAN, check_planned
 from .inputs import AddressedInput, Input
 from .options import StageOptions
 from .stale_items import find_run_start, find_stale
@@ -86,7 +85,6 @@ def read_plan(
     committed, and not checked again. Raises PlanChanged if the plan has fewer items than that."""
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
     planned = IdSet()
-    tasks = TaskMaker(options, layout, cache)
     seq = 0
     for item in plan.items:
         if isinstance(item, Barrier):
@@ -99,7 +97,7 @@ def read_plan(
             planned.add(item_id if item_id.isascii() else escape_surrogates(item_id))
         position.count += 1
         is_unchecked = seq < resumed_end or position.is_counting
-        task = StageTask(item) if is_unchecked else tasks.make(item)
+        task = StageTask(item) if is_unchecked else _make_task(item, options, layout.data, cache)
         yield describe_item(item), task
         seq += 1
     for item in find_stale(plan, layout, planned, run_start):
@@ -128,31 +126,15 @@ def _get_size(source: Input) -> int:
         return 0
 
 
-class TaskMaker:
-    """Makes the tasks of items: to run them, or to skip them if they are up to date."""
-
-    def __init__(self, options: StageOptions, layout: DataLayout, cache: HashCache) -> None:
-        self._data = layout.data
-        self._fingerprinting = options.fingerprinting
-        self._is_forced = options.force or not options.resume
-        self._cache = cache
-        self._hash_input = partial(get_sha256, cache=cache)
-
-    def make(self, item: WorkItem) -> StageTask:
-        """Make the task of an item."""
-        if self._is_forced:
-            return StageTask(item)
-        found = check_planned(
-            item,
-            self._data,
-            fingerprinting=self._fingerprinting,
-            cache=self._cache,
-            hash_input=self._hash_input,
-        )
-        if not found.is_satisfied:
-            return StageTask(item)
-        digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
-        return StageTask(item, found.reason, found.extras, digest)
+def _make_task(item: WorkItem, options: StageOptions, data: str, cache: HashCache) -> StageTask:
+    """Make the task of an item: to run it, or to skip it if it is up to date."""
+    if options.force or not options.resume:
+        return StageTask(item)
+    found = check_planned(item, data, fingerprinting=options.fingerprinting, cache=cache)
+    if not found.is_satisfied:
+        return StageTask(item)
+    digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
+    return StageTask(item, found.reason, found.extras, digest)
 
 
 def fill_total(plan: StagePlan) -> StagePlan:

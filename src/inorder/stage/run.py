@@ -36,11 +36,11 @@ from inorder.runtime.recovery import OpenedJournal
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import OutputsSink
+from inorder.sinks.outputs import OutputsSink, clear_staging
 from inorder.sinks.packed_lines import pack_lines
 
 from .autoscale import StageAutoscaler
-from .context import HookCaller, StageContext
+from .context import StageContext, call_hook
 from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout, create_option_folder
 from .engine import (
@@ -61,7 +61,7 @@ from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item, open_journal
 from .plan_reader import PlanPosition, count_plan, fill_total, read_plan
 from .signals import cancel_on_signals
-from .staged_results import read_results, start_results
+from .staged_results import StageResultCodec
 from .worker import StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -195,7 +195,7 @@ class _StageRun:
         """Signals that were received during the run."""
         self._autoscaler: StageAutoscaler | None = None
         self._context = StageContext(plan.stage_name, options, self._resources)
-        self._call_hook = HookCaller(hooks, self._context).call
+        self._call_hook = partial(call_hook, hooks, self._context)
         self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
         self._make_manifest = make_manifest or self._open_manifest
 
@@ -233,22 +233,24 @@ class _StageRun:
 
     def _run_or_start_over(self) -> tuple[Summary, OpenedJournal]:
         """Resume the interrupted run if there is one. Start over if its plan was another one."""
-        job = self._make_job()
+        job, results = self._make_job()
         opened = open_journal(job, self._plan, self._options, self._context.warn)
         try:
-            return self._run(job, opened), opened
+            return self._run(job, results, opened), opened
         except PlanChanged:
             require(iter(self._plan.items) is not self._plan.items, _ONE_SHOT)
-        job = self._make_job()
+        job, results = self._make_job()
         opened = job.open(start_over=True)
-        return self._run(job, opened), opened
+        return self._run(job, results, opened), opened
 
-    def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
+    def _run(self, job: DurableJob, results: ResultLog, opened: OpenedJournal) -> Summary:
         """Run all items of the plan."""
         position = PlanPosition()
         rest = read_plan(self._plan, self._options, self._layout, self._cache, opened.resume_point.end, position)
         try:
-            start_results(self._filesystem, self._layout.staging, job.results, opened, self._options)
+            adopts = self._options.resume and not self._options.force
+            results.start(opened.resume_point.end if adopts else None)
+            clear_staging(self._filesystem, self._layout.staging, keep=results.list_files())
             spec = make_engine_spec(self._plan, self._options)
             engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._idle)
             run = DurableRun(
@@ -272,7 +274,7 @@ class _StageRun:
                 engine, spec.worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
             )
         self._monitor.start(
-            run.runtime, opened, engine, lambda: spec.worker_count if scaled is None else scaled.workers, job.results
+            run.runtime, opened, engine, lambda: spec.worker_count if scaled is None else scaled.workers, results
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
@@ -294,18 +296,16 @@ class _StageRun:
             self._autoscaler.adjust(now_ms)
         self._monitor.observe(now_ms, event, commands)
 
-    def _make_job(self) -> DurableJob:
+    def _make_job(self) -> tuple[DurableJob, ResultLog]:
         layout, stage = self._layout, self._plan.stage_name
         plan_hash, config_hash = hash_plan(self._plan), hash_config(self._plan, self._options)
         log_header = LogHeader(FORMAT_VERSION, self._run_id, plan_hash, config_hash)
         fingerprinting = self._options.fingerprinting
-        self._results = results = read_results(
-            self._filesystem,
-            layout,
-            log_header,
-            fingerprinting=fingerprinting,
-            by_identity=self._plan.is_remainder,
+        codec = StageResultCodec(self._filesystem, layout.data, layout.staging, fingerprinting=fingerprinting)
+        self._results = results = ResultLog(
+            self._filesystem, layout.staging, log_header, codec, by_identity=self._plan.is_remainder
         )
+        results.read()
         outputs = OutputsSink(
             self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
         )
@@ -317,7 +317,7 @@ class _StageRun:
             [outputs.name, manifest.name, *(sink.name for sink in self._sinks)],
             self._clock.wall_ms(),
         )
-        return DurableJob(
+        job = DurableJob(
             filesystem=self._filesystem,
             path=layout.journal,
             header=header,
@@ -331,6 +331,7 @@ class _StageRun:
             offer=StageTask.offer,
             on_commit=self._on_committed,
         )
+        return job, results
 
     def _open_manifest(self, row: Callable[[Entry], dict[str, Any]], head: dict[str, Any]) -> Sink:
         return ManifestSink(self._filesystem, self._layout.manifest, row, head=[head], name="manifest", appends=True)

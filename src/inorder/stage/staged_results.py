@@ -15,15 +15,12 @@ import msgspec
 from inorder.engines.attempt import Skip
 from inorder.host.filesystem import Filesystem
 from inorder.runtime.identity import is_plain
-from inorder.runtime.recovery import OpenedJournal
-from inorder.runtime.result_log import DecodedResult, EncodedResult, LogHeader, ResultLog, ResultRecord
-from inorder.sinks.outputs import clear_staging, is_intact
+from inorder.runtime.result_log import DecodedResult, EncodedResult, ResultRecord
+from inorder.sinks.outputs import is_intact
 
-from .data_layout import DataLayout
 from .files.file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
 from .inputs import AddressedInput, Input, list_files
-from .options import StageOptions
 from .partial_results import decode_partial
 from .plan_identity import identify_item
 from .worker import StageResult, StageTask
@@ -117,24 +114,3 @@ def _check_inputs(task: StageTask, inputs: Sequence[tuple[FileStat, str]]) -> li
             return None
         found.append((path, present, digest))
     return found
-
-
-def read_results(
-    filesystem: Filesystem, layout: DataLayout, header: LogHeader, *, fingerprinting: bool, by_identity: bool = False
-) -> ResultLog:
-    """Open the result log of a stage, and read what an interrupted run of the same plan left in staging. `by_identity`:
-    the plan is a remainder."""
-    codec = StageResultCodec(filesystem, layout.data, layout.staging, fingerprinting=fingerprinting)
-    results = ResultLog(filesystem, layout.staging, header, codec, by_identity=by_identity)
-    results.read()
-    return results
-
-
-def start_results(
-    filesystem: Filesystem, staging: str, results: ResultLog | None, opened: OpenedJournal, options: StageOptions
-) -> None:
-    """Begin a run with these results, unless it must compute everything. Everything else in staging is removed."""
-    if results is not None:
-        adopts = options.resume and not options.force
-        results.start(opened.resume_point.end if adopts else None)
-    clear_staging(filesystem, staging, keep=() if results is None else results.list_files())

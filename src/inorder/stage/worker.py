@@ -19,7 +19,7 @@ from inorder.engines.error_table import Classify
 from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.options import StageOptions
 
-from .context import StageContext, StageLookahead
+from .context import StageContext
 from .contracts import StageError, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .files.file_stat import FileStat
@@ -149,11 +149,18 @@ class StageWork:
         return f"the worker of stage {self.stage}"
 
     @property
-    def lookahead(self) -> StageLookahead | None:
+    def lookahead(self) -> "StageWork | None":
         """What a worker process calls before a group of items; None: the stage has no groups."""
-        if self._group_size is None or self._before_group is None:
-            return None
-        return StageLookahead(self._group_size, self._before_group, self.make_context)
+        return None if self._group_size is None or self._before_group is None else self
+
+    def count(self, tasks: Sequence[StageTask]) -> int:
+        """How many of these tasks form a group."""
+        return 1 if self._group_size is None else self._group_size([task.item for task in tasks])
+
+    def read(self, tasks: Sequence[StageTask]) -> None:
+        """Called before the first of them."""
+        if self._before_group is not None:
+            self._before_group([task.item for task in tasks], self.make_context())
 
     def make_context(self) -> StageContext:
         """A context with the resources that the items of this worker share."""

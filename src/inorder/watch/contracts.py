@@ -1,24 +1,8 @@
-"""What a watch is made of: a feed of changes, a run, and observers."""
+"""What a watch is made of besides its feed: a run, and observers."""
 
 from typing import NamedTuple, Protocol
 
 from .changes import SourceChanges
-
-
-class ChangeFeed(Protocol):
-    """Where a watch learns of changes."""
-
-    def prepare(self) -> None:
-        """Called before a run: whatever changes from now on is reported."""
-        ...
-
-    def find_absences(self) -> list[str]:
-        """Why sources cannot be read now; empty: all can."""
-        ...
-
-    def wait(self, timeout_ms: int) -> SourceChanges:
-        """Wait for an event, at most this long, and look for changes that events do not show."""
-        ...
 
 
 class RunResult(NamedTuple):

@@ -14,7 +14,8 @@ from inorder.errors import BusyError, InfrastructureError, OperatorError
 from inorder.host.clock import Clock
 
 from .changes import GatherWindow, SourceChanges
-from .contracts import ChangeFeed, RunResult, WatchObserver
+from .contracts import RunResult, WatchObserver
+from .feed import SourceFeed
 from .options import WatchOptions
 
 BACKOFF_MS, BACKOFF_MS_MAX = 1_000, 60_000
@@ -32,7 +33,7 @@ class Watcher:
 
     def __init__(
         self,
-        feed: ChangeFeed,
+        feed: SourceFeed,
         run: RunOnce,
         observers: Sequence[WatchObserver],
         clock: Clock,

@@ -16,7 +16,8 @@ from inorder.core.windows.plan import PlanItem
 from inorder.engines import pool
 from inorder.engines.base import Batch, Task
 from inorder.engines.process import engine as process_engine
-from inorder.engines.process.engine import ProcessEngine, ProcessOptions
+from inorder.engines.process.engine import ProcessEngine
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.errors import Category, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.runtime.loop import Runtime

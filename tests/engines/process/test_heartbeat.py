@@ -10,7 +10,7 @@ import pytest
 
 import inorder
 from inorder.engines.process.shared_status import SharedStatus
-from inorder.engines.process.worker_process import ProcessLimits, WorkerProcess
+from inorder.engines.process.worker_process import ProcessOptions, WorkerProcess
 from tests.engines.process.silent import compute_until, hold_interpreter, tell_pid_and_wait
 from tests.support.misbehaviour import wait_until
 
@@ -51,7 +51,7 @@ def test_an_item_that_wedges_two_processes_fails_and_the_others_are_done() -> No
 @pytest.mark.process
 @pytest.mark.req("HBT-1")
 def test_a_process_that_computes_in_python_gives_heartbeats(tmp_path: Path) -> None:
-    worker = WorkerProcess(pickle.dumps(compute_until), ProcessLimits())
+    worker = WorkerProcess(pickle.dumps(compute_until), ProcessOptions())
     try:
         worker.send([(0, 1, pickle.dumps(str(tmp_path / "enough")))], 2**20)
         beats: set[int] = set()

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Pulled
-from inorder.engines.process.engine import ProcessEngine, ProcessOptions
+from inorder.engines.process.engine import ProcessEngine
 from inorder.engines.process.idle import IdleProcesses
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.errors import InfrastructureError
 from tests.support.misbehaviour import Mischief, is_running, serve, wait_until, whoami
 
@@ -73,15 +74,14 @@ def test_the_next_engine_goes_on_with_the_process_and_its_own_function(idle: Idl
     assert wait_until(lambda: not is_running(pid))
 
 
-def test_processes_that_are_killed_end_without_being_waited_for_and_no_further_one_is_kept(idle: IdleProcesses) -> None:
+def test_processes_end_when_they_are_closed_and_no_further_one_is_kept(idle: IdleProcesses) -> None:
     [pid] = run_engine(idle, whoami, 1)
-    idle.kill()
-    assert wait_until(lambda: not is_running(pid))
-    [kept] = idle._processes  # its descriptors are closed later
+    [kept] = idle._processes
+    idle.close()
+    assert (idle._processes, kept.is_alive(), is_running(pid)) == ([], False, False)
     [other] = run_engine(idle, whoami, 1)
     assert wait_until(lambda: not is_running(other))
-    idle.close()
-    assert (idle._processes, kept.is_alive()) == ([], False)
+    assert idle._processes == []
 
 
 def test_a_process_that_was_killed_while_it_was_idle_is_replaced(idle: IdleProcesses) -> None:

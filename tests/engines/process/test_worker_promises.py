@@ -12,9 +12,9 @@ from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
 from inorder.engines.process import engine as process_engine
 from inorder.engines.process import worker_main
-from inorder.engines.process.engine import ProcessOptions, ProcessPoolWorker
+from inorder.engines.process.engine import ProcessPoolWorker
 from inorder.engines.process.shared_status import SharedStatus, StatusSnapshot
-from inorder.engines.process.worker_process import StartupError
+from inorder.engines.process.worker_process import ProcessOptions, StartupError
 from inorder.errors import InfrastructureError
 
 SUCCESS = int(State.TERMINAL_SUCCESS)

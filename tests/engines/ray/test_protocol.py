@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, Returned, Tick, WorkerLost
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip
 from inorder.engines.base import Task
-from inorder.engines.process.engine import ProcessOptions
 from inorder.engines.process.transfer import SHARED_BYTES_MIN, pack
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.ray.protocol import (
     Hello,
     Order,

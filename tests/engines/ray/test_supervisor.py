@@ -16,7 +16,7 @@ import pytest
 from inorder.core.events import Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
 from inorder.engines import pool
 from inorder.engines.pool import PoolEngine
-from inorder.engines.process.engine import ProcessOptions
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.ray import supervisor as supervisor_module
 from inorder.engines.ray.protocol import Hello, Order, Report, SupervisorOptions, decode_report, encode_order
 from inorder.engines.ray.supervisor import Supervisor

@@ -11,19 +11,17 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-import msgspec
-
 from inorder.core.events import Envelope, Event, Finished, HandedOver, Loss, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import classify_error
 from inorder.engines.base import LEASE_S, Batch, BatchSizer, PackTasks, Task
 from inorder.engines.pool import Outbox, PoolEngine, RunningItem
 from inorder.engines.progress import ItemProgress
-from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.errors import InfrastructureError, OperatorError
 
 from .idle import IdleProcesses
 from .lookahead import get_lookahead
 from .transfer import PACKED_KINDS
-from .worker_process import ProcessDied, ProcessLimits, StartupError, WorkerProcess, pack_tasks, unpack_result
+from .worker_process import ProcessDied, ProcessOptions, StartupError, WorkerProcess, pack_tasks, unpack_result
 
 BATCH_S = 0.4
 """Work in one batch: long compared to the round trip to a process, during which the process waits for a millisecond.
@@ -38,28 +36,6 @@ GROUP_MAX = 128
 that was given out first."""
 _MAIN_GUARD_HINT = "a script that starts work must do so under: if __name__ == '__main__':"
 _PICKLE_HINT = "bind arguments with functools.partial, or use policy='io' to run it in threads"
-
-
-class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of a worker process."""
-
-    memory_bytes_max: int | None = None
-    """Address space of a worker. An item that needs more gets a MemoryError; the machine does not run out of memory."""
-    recycle_tasks: int | None = None
-    """Items after which a worker is replaced: for libraries that leak."""
-    recycle_resident_bytes: int | None = None
-    """Resident memory above which a worker is replaced after an item. Quick items are checked a few milliseconds
-    apart."""
-
-    def __post_init__(self) -> None:
-        for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"option {name} must be at least 1, got {value}")
-
-    @property
-    def lasting(self) -> ProcessLimits:
-        """Those that a process has from its start on."""
-        return ProcessLimits(self.memory_bytes_max, self.recycle_resident_bytes)
 
 
 class ProcessPoolWorker:
@@ -245,14 +221,14 @@ class ProcessPoolWorker:
                 self._process = self._take_idle(is_unused=batch.isolated)
             if self._process is None:
                 try:
-                    self._process = WorkerProcess(self._function_pickle, self._options.lasting)
+                    self._process = WorkerProcess(self._function_pickle, self._options)
                 except OSError as error:
                     raise InfrastructureError(f"cannot start a worker process: {error}") from error
             return self._process
 
     def _take_idle(self, *, is_unused: bool) -> WorkerProcess | None:
         """A process of an earlier engine, with the function of this one; or one that has run nothing."""
-        found = None if self._idle is None else self._idle.take(self._options.lasting, is_unused=is_unused)
+        found = None if self._idle is None else self._idle.take(self._options, is_unused=is_unused)
         if found is not None:
             found.load(self._function_pickle)
         return found

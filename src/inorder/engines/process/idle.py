@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .worker_process import ProcessLimits, WorkerProcess
+    from .worker_process import ProcessOptions, WorkerProcess
 
 
 class IdleProcesses:
@@ -29,7 +29,7 @@ class IdleProcesses:
                 return
         process.close()
 
-    def take(self, limits: "ProcessLimits", *, is_unused: bool = False) -> "WorkerProcess | None":
+    def take(self, limits: "ProcessOptions", *, is_unused: bool = False) -> "WorkerProcess | None":
         """A process with these limits, or one that has run nothing; None: there is none. Those that have ended are
         dropped."""
         with self._lock:
@@ -43,17 +43,12 @@ class IdleProcesses:
                 self._processes.remove(found)
             return found
 
-    def kill(self) -> None:
-        """Kill all processes, and do not wait for their ends: `close` does. Nothing may ask for a process any more."""
+    def close(self) -> None:
+        """Kill all processes, and wait for their ends; no further one is kept. Idempotent."""
         with self._lock:
             self._is_closed = True
-            for process in self._processes:
-                process.kill()
-
-    def close(self) -> None:
-        """Kill all processes, and wait for their ends. Idempotent."""
-        self.kill()
-        with self._lock:
             processes, self._processes = self._processes, []
+        for process in processes:
+            process.kill()
         for process in processes:
             process.close()

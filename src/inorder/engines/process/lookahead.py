@@ -8,29 +8,17 @@ each item as if nothing had been read, and fails where it must.
 import contextlib
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from inorder.engines.base import PackedTask
 
 _ITEMS_MAX = 1024
 
 
-class ReadsAhead(Protocol):
-    """The attribute `lookahead` of a function."""
-
-    def count(self, items: Sequence[Any]) -> int:
-        """How many of these items to read together; 1 or less: none."""
-        ...
-
-    def read(self, items: Sequence[Any]) -> None:
-        """Read what these items need."""
-        ...
-
-
 class Lookahead:
     """Unpacks the next items of a batch, and passes them to the function. Nothing in here fails an item."""
 
-    def __init__(self, function: ReadsAhead) -> None:
+    def __init__(self, function: Any) -> None:
         self._function = function
         self._tasks: list[PackedTask] = []
         self._start = 0
@@ -60,7 +48,7 @@ class Lookahead:
     def count(self, items: Sequence[Any]) -> int:
         """How many of these items are read together."""
         try:
-            return min(self._function.count(items), len(items))
+            return min(int(self._function.count(items)), len(items))
         except Exception:
             return 1
 

@@ -204,24 +204,22 @@ class _ProcessReporter:
 
     def report(self, done: float, total: float | None, note: str) -> None:
         """Write the progress."""
-        with self._lock:
-            running = self._running
-            if running is not None and self._status.is_running(running):
-                self._status.write_progress(running.seq, running.attempt, done, total, note)
+        self._say(self._status.write_progress, done, total, note)
 
     def begin_step(self, name: str, timeout_s: float | None) -> None:
         """Write the step."""
-        with self._lock:
-            running = self._running
-            if running is not None and self._status.is_running(running):
-                self._status.write_step(running.seq, running.attempt, name, timeout_s)
+        self._say(self._status.write_step, name, timeout_s)
 
     def hand_over(self, partial: bytes) -> None:
         """Send a partial result."""
+        self._say(self._results.hand_over, partial)
+
+    def _say(self, write: Callable[..., None], *values: Any) -> None:
+        """Write values of this attempt, if it has not ended."""
         with self._lock:
             running = self._running
             if running is not None and self._status.is_running(running):
-                self._results.hand_over(running.seq, running.attempt, partial)
+                write(running.seq, running.attempt, *values)
 
 
 class _BatchRunner:

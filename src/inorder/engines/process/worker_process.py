@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
 from inorder.engines.progress import ItemProgress, RunningStep
-from inorder.errors import Category, Failure
+from inorder.errors import Category, Failure, require
 from inorder.host.memory import read_resident_bytes
 
 from .shared_status import SharedStatus, StatusSnapshot
@@ -47,17 +47,27 @@ class ProcessDied(Exception):
         self.detail = detail
 
 
-class ProcessLimits(NamedTuple):
-    """Limits that a process has from its start on."""
+class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a worker process."""
 
     memory_bytes_max: int | None = None
+    """Address space of a worker. An item that needs more gets a MemoryError; the machine does not run out of memory."""
+    recycle_tasks: int | None = None
+    """Items after which a worker is replaced: for libraries that leak."""
     recycle_resident_bytes: int | None = None
+    """Resident memory above which a worker is replaced after an item. Quick items are checked a few milliseconds
+    apart."""
+
+    def __post_init__(self) -> None:
+        for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
+            value = getattr(self, name)
+            require(value is None or value >= 1, f"option {name} must be at least 1, got {value}")
 
 
 class WorkerProcess:
     """A child process with one pipe, one status block and one lifeline."""
 
-    def __init__(self, function_pickle: bytes, limits: ProcessLimits) -> None:
+    def __init__(self, function_pickle: bytes, limits: ProcessOptions) -> None:
         context = get_context("spawn")
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe()
@@ -73,7 +83,13 @@ class WorkerProcess:
         """Whether it has, or had, another function before."""
         self._process = context.Process(
             target=worker_main,
-            args=(theirs, lifeline_theirs, function_pickle, *limits),
+            args=(
+                theirs,
+                lifeline_theirs,
+                function_pickle,
+                limits.memory_bytes_max,
+                limits.recycle_resident_bytes,
+            ),
             name="inorder-worker",
             daemon=True,
         )

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from inorder.core.events import Event, Finished, Pulled, Returned, WorkerLost
 from inorder.engines.base import Batch, count_cpus
 from inorder.engines.pool import BEAT_S
-from inorder.engines.process.engine import ProcessOptions, ProcessPoolWorker
+from inorder.engines.process.engine import ProcessPoolWorker
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.errors import InfrastructureError
 from inorder.lanes import Lane, LaneConfig
 

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from inorder.core.events import Beat, Event, Loss, Pulled, Tick, WorkerLost
 from inorder.engines.base import LEASE_S, WORKERS_MAX, Batch, Task
 from inorder.engines.pool import BEAT_S
-from inorder.engines.process.engine import ProcessOptions, pickle_function
+from inorder.engines.process.engine import pickle_function
+from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.progress import WorkerActivity
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.version import __version__

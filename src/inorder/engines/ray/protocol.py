@@ -13,9 +13,8 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, HandedOver, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.base import LEASE_S, PackedTask, Task
-from inorder.engines.process.engine import ProcessOptions
 from inorder.engines.process.transfer import PackedValue, measure_buffers
-from inorder.engines.process.worker_process import unpack_result
+from inorder.engines.process.worker_process import ProcessOptions, unpack_result
 from inorder.engines.progress import WorkerActivity
 
 _KINDS = (Pulled, Finished, HandedOver, Overran, WorkerLost, Returned)

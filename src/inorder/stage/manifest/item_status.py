@@ -20,14 +20,14 @@ _BATCH = 5000
 _SCHEMA = """
 CREATE TABLE items (
     doc_id TEXT PRIMARY KEY, status TEXT, category TEXT, warnings INTEGER,
-    latest INTEGER, made INTEGER, fingerprinted INTEGER
+    latest INTEGER, made INTEGER, fingerprinted INTEGER, input_sha256 TEXT
 ) WITHOUT ROWID
 """
 _UPSERT = """
-INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO UPDATE SET
+INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (doc_id) DO UPDATE SET
     status = ?2, category = ?3, warnings = ?4, latest = ?5,
-    made = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN made ELSE ?6 END,
-    fingerprinted = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN fingerprinted ELSE ?7 END
+    (made, fingerprinted, input_sha256) = (SELECT ?6, ?7, ?8 WHERE ?6 >= 0 AND NOT (?9 AND made >= 0)
+        UNION ALL SELECT made, fingerprinted, input_sha256 LIMIT 1)
 """
 STATUSES = ("success", "skip", "failure")
 
@@ -44,6 +44,8 @@ class ItemStatus(NamedTuple):
     made: int
     """Offset of the row that lists its outputs; -1: there is none."""
     is_fingerprinted: bool
+    input_sha256: str
+    """The hash of all inputs in that row."""
 
 
 class ItemStatuses:
@@ -84,7 +86,7 @@ class ItemStatuses:
             status = "success" if row.is_satisfied else row.status
             category = row.error.category if row.error is not None else ""
             made = line.offset if status == "success" else -1
-            offsets = (line.offset, made, self._is_fingerprinting, row.is_satisfied)
+            offsets = (line.offset, made, self._is_fingerprinting, row.input_sha256, row.is_satisfied)
             self._pending.append((row.doc_id, status, category, len(row.warnings), *offsets))
             if len(self._pending) >= _BATCH:
                 self._flush()
@@ -119,17 +121,16 @@ class ItemStatuses:
         return self._select("WHERE status = 'failure' ORDER BY latest")
 
     def list_all(self) -> Iterator[ItemStatus]:
-        """All items, in the order of their ids."""
-        return self._select("ORDER BY doc_id")
+        """All items, in the order of their latest rows."""
+        return self._select("ORDER BY latest")
 
     def successes(self) -> Iterator[ItemStatus]:
         """Items with outputs, in the order of the rows that list them."""
         return self._select("WHERE status = 'success' ORDER BY made")
 
     def _select(self, condition: str, *values: object) -> Iterator[ItemStatus]:
-        query = f"SELECT doc_id, status, category, latest, made, fingerprinted FROM items {condition}"
-        for doc_id, status, category, latest, made, fingerprinted in self._query(query, *values):
-            yield ItemStatus(doc_id, status, category, latest, made, bool(fingerprinted))
+        query = f"SELECT doc_id, status, category, latest, made, fingerprinted, input_sha256 FROM items {condition}"
+        return (ItemStatus(*found) for found in self._query(query, *values))
 
     def _query(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         self._flush()

@@ -7,7 +7,6 @@ off by a crash: it is not a row. The rows of earlier runs may be packed; offsets
 Only the fields that every stage has are decoded; fields that a stage adds are in the raw line.
 """
 
-import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,7 +17,6 @@ from inorder.stage.freshness import REMOVED_FROM_PLAN, SATISFIED_REASONS
 
 from .rows import CONFIG_ID, CORPUS_ID, COUNTS_ID
 
-_BLOCK_BYTES = 2**16
 _MARK = b'"doc_id":"%b"' % CONFIG_ID.encode()
 
 
@@ -145,12 +143,6 @@ def decode_config(line: ManifestLine) -> ConfigRow | None:
         return None
 
 
-def read_line_at(path: str, offset: int) -> ManifestLine:
-    """Read the line at an offset."""
-    with open_lines(path) as file:
-        return read_line(file, offset)
-
-
 def read_line(file: BinaryIO, offset: int) -> ManifestLine:
     """Read the line at an offset of an open manifest."""
     file.seek(offset)
@@ -159,43 +151,29 @@ def read_line(file: BinaryIO, offset: int) -> ManifestLine:
 
 
 def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
-    """Return the offset and the `__config__` row of the last run; None: there is no run. Reads backwards."""
-    return next(find_runs(path), None)
+    """Return the offset and the `__config__` row of the last run; None: there is no run."""
+    return next(reversed(find_runs(path)), None)
 
 
-def find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
-    """Yield the offset and the `__config__` row of every run, the last run first."""
-    for offset in _find_config_lines(path):
-        line = read_line_at(path, offset)
-        if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None:
-            yield offset, config
+def find_runs(path: str) -> list[tuple[int, ConfigRow]]:
+    """Return the offset and the `__config__` row of every run, the first run first."""
+    lines = (ManifestLine(offset, raw, decode_row(raw), offset + len(raw)) for offset, raw in _find_config_lines(path))
+    return [
+        (line.offset, config)
+        for line in lines
+        if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None
+    ]
 
 
-def _find_config_lines(path: str) -> Iterator[int]:
-    """Yield the offsets of lines that may be `__config__` rows, the last one first."""
+def _find_config_lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset and the text of each whole line that may be a `__config__` row."""
     try:
         file = open_lines(path)
     except FileNotFoundError:
         return
     with file:
-        end = file.seek(0, os.SEEK_END)
-        rest = b""
-        while end:
-            start = max(0, end - _BLOCK_BYTES)
-            file.seek(start)
-            data = file.read(end - start) + rest
-            first = data.find(b"\n") + 1 if start else 0
-            if start and first == 0:
-                rest, end = data, start  # the line is longer than one block
-                continue
-            yield from _find_in_block(data, first, start)
-            rest, end = data[:first], start
-
-
-def _find_in_block(data: bytes, first: int, start: int) -> Iterator[int]:
-    """Yield the same offsets for the whole lines of a block that starts at `start`."""
-    found = data.rfind(_MARK, first)
-    while found >= 0:
-        begin = data.rfind(b"\n", 0, found) + 1
-        yield start + begin
-        found = data.rfind(_MARK, first, begin)
+        offset = 0
+        for raw in file:
+            if _MARK in raw and raw.endswith(b"\n"):
+                yield offset, raw
+            offset += len(raw)

@@ -98,7 +98,7 @@ class RunMonitor:
         opened: OpenedJournal,
         engine: ResizableEngine,
         count_workers: Callable[[], int],
-        results: ResultLog | None,
+        results: ResultLog,
     ) -> None:
         """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over."""
         if self._ticker is not None:
@@ -118,7 +118,7 @@ class RunMonitor:
         self._display = open_display(
             options.progress, name, total, resume_point.end, interval_s, verbose=options.verbose
         )
-        staged_results = 0 if results is None else results.found_count
+        staged_results = results.found_count
         if staged_results:
             self._display.announce(format_adopting(self._plan.stage_name, staged_results))
         self._emit(

@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import BinaryIO
 
 import typer
 
@@ -17,10 +16,8 @@ from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import IntegrityError, OperatorError
-from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Terminal
-from inorder.sinks.checksums import PrefixChecksums
-from inorder.sinks.packed_lines import SUFFIX, PackedFile, measure_lines, open_lines
+from inorder.sinks.packed_lines import SUFFIX, measure_lines, open_lines
 from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
@@ -35,10 +32,12 @@ from .verify_library import (
     ORPHANED,
     OUTDATED,
     PASSES,
-    TORN,
     Problem,
+    check_end,
     check_journal,
     check_library,
+    check_mark,
+    find_mark,
 )
 
 _RESTORE = "restore it from a backup, or remove DATA and start over"
@@ -138,12 +137,7 @@ class StageCheck:
             expected = None if line.row is None else 0 if line.row.is_config else line.row.seq + 1
             if line.row is not None:
                 self._add(line, line.row)
-        if (size := measure_lines(self._manifest)) > end:
-            yield self._make_problem(
-                TORN,
-                path,
-                f"the last line, at byte {end}, is incomplete ({size - end} bytes); {_AGAIN} to truncate it",
-            )
+        yield from check_end(self._manifest, self._stage, end, _AGAIN)
 
     def _add(self, line: ManifestLine, row: ManifestRow) -> None:
         self._statuses.add(line, row)
@@ -169,26 +163,15 @@ class StageCheck:
 
     def _check_mark(self, journal: JournalState) -> Iterator[Problem]:
         """Compare the manifest with the position and checksum in the journal."""
-        mark = journal.replay.newest_candidate.marks.get("manifest") if journal.replay is not None else None
+        mark = find_mark(journal, "manifest")
         if mark is None or not os.path.exists(self._manifest):
             return
-        path, (_, offset, checksum) = f"manifests/{self._stage}.jsonl", mark
-        file = PackedFile(SystemFilesystem(), self._manifest)
-        try:
-            if file.size < offset:
-                yield self._make_problem(
-                    ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written; {_RESTORE}"
-                )
-            elif PrefixChecksums(file).checksum(offset) != checksum:
-                yield self._make_problem(
-                    ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written; {_RESTORE}"
-                )
-            elif file.size > offset and journal.unfinished_at is None:
-                yield self._make_problem(
-                    ALTERED, path, f"the manifest has {file.size - offset} bytes more than were written; {_RESTORE}"
-                )
-        finally:
-            file.close()
+        found = list(check_mark(self._manifest, self._stage, mark, _RESTORE))
+        yield from found
+        more = measure_lines(self._manifest) - mark[1]
+        if not found and more > 0 and journal.unfinished_at is None:
+            path = f"manifests/{self._stage}.jsonl"
+            yield self._make_problem(ALTERED, path, f"it has {more} bytes more than were written; {_RESTORE}")
 
     # ---- the outputs
 
@@ -241,23 +224,19 @@ class StageCheck:
         """Compare the inputs of processed items with what their results were made of. Needs the plan of the stage."""
         try:
             plan = load_recorded_job(self._data, self._stage).make_plan(self._data.root)
-            with open_lines(self._manifest) as file:
-                for item in plan.items:
-                    if isinstance(item, Barrier) or not self._is_outdated(item, file):
-                        continue
-                    path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
-                    name = escape_surrogates(item.item_id)
-                    message = f"an input of {name} has changed since it was processed; {_AGAIN}"
-                    yield self._make_problem(OUTDATED, path, message)
+            for item in plan.items:
+                if isinstance(item, Barrier) or not self._is_outdated(item):
+                    continue
+                path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
+                name = escape_surrogates(item.item_id)
+                message = f"an input of {name} has changed since it was processed; {_AGAIN}"
+                yield self._make_problem(OUTDATED, path, message)
         except (OperatorError, IntegrityError, ImportError) as error:
             info(f"the inputs of stage {self._stage} were not checked: {error}")
 
-    def _is_outdated(self, item: WorkItem, manifest: BinaryIO) -> bool:
+    def _is_outdated(self, item: WorkItem) -> bool:
         status = self._statuses.get(escape_surrogates(item.item_id))
-        if status is None or status.status != "success":
-            return False
-        row = read_line(manifest, status.made).row if status.made >= 0 else None
-        return has_changed_input(item, "" if row is None else row.input_sha256)
+        return status is not None and status.status == "success" and has_changed_input(item, status.input_sha256)
 
 
 def _check_row(line: ManifestLine, expected: int | None, stage: str) -> str:

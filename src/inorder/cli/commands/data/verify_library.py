@@ -8,12 +8,11 @@ from typing import NamedTuple
 from inorder.cli.data_dir import DataDirectory, JournalState
 from inorder.cli.output import pluralize
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
-from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import ScanVerdict
 from inorder.library.connection import NAME as LIBRARY
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.names import MANIFESTS, MODELS, RUN
-from inorder.sinks.checksums import PrefixChecksums
+from inorder.sinks.packed_lines import SUFFIX, checksum_lines, measure_lines
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_lines
 from inorder.stage.manifest.rows import COUNTS_ID
 
@@ -70,8 +69,11 @@ def check_library(data: DataDirectory) -> Iterator[Problem]:
             yield from check_journal(journal, name, RUN, _AGAIN)
     for name in MANIFESTS:
         if os.path.exists(data.layout(name).manifest):
-            yield from _check_manifest(data, name)
-        elif any(_find_mark(data.read_journal(each), f"manifest {name}") for each in PASSES):
+            try:
+                yield from _check_manifest(data, name)
+            except IntegrityError as error:
+                yield Problem(ALTERED, RUN, f"manifests/{name}.jsonl{SUFFIX}", str(error))
+        elif any(find_mark(data.read_journal(each), f"manifest {name}") for each in PASSES):
             yield Problem(
                 MISSING, RUN, f"manifests/{name}.jsonl", f"the manifest is missing; {_AGAIN} to begin a new one"
             )
@@ -80,7 +82,7 @@ def check_library(data: DataDirectory) -> Iterator[Problem]:
 def _check_position(data: DataDirectory) -> Iterator[Problem]:
     """Compare the library with what the latest journal says of it."""
     latest = _find_latest(data, "library")
-    mark = None if latest is None else _find_mark(latest, "library")
+    mark = None if latest is None else find_mark(latest, "library")
     if mark is None:
         return
     with closing(LibraryReader(data.root)) as library:
@@ -93,7 +95,7 @@ def _check_position(data: DataDirectory) -> Iterator[Problem]:
 def _find_latest(data: DataDirectory, sink: str) -> JournalState | None:
     """The journal of the latest pass that has written to a sink."""
     found = [data.read_journal(name) for name in PASSES]
-    written = [journal for journal in found if journal is not None and _find_mark(journal, sink) is not None]
+    written = [journal for journal in found if journal is not None and find_mark(journal, sink) is not None]
     return max(written, key=_find_start, default=None)
 
 
@@ -102,7 +104,7 @@ def _find_start(journal: JournalState) -> int:
     return 0 if header is None else header.created_ms
 
 
-def _find_mark(journal: JournalState | None, sink: str) -> tuple[int, int, int] | None:
+def find_mark(journal: JournalState | None, sink: str) -> tuple[int, int, int] | None:
     """The position of a sink at the latest commit: seq, offset and checksum."""
     if journal is None or journal.replay is None:
         return None
@@ -127,14 +129,16 @@ def _check_manifest(data: DataDirectory, name: str) -> Iterator[Problem]:
         if line.row is not None:
             latest = _find_place(line.row, latest)
         end = line.end
-    size = os.path.getsize(data.layout(name).manifest)
-    if size > end:
-        message = f"the last line, at byte {end}, is incomplete ({size - end} bytes); {_AGAIN} to truncate it"
-        yield Problem(TORN, RUN, path, message)
+    yield from check_end(data.layout(name).manifest, RUN, end, _AGAIN)
     journal = _find_latest(data, f"manifest {name}")
-    mark = _find_mark(journal, f"manifest {name}")
+    mark = find_mark(journal, f"manifest {name}")
     if mark is not None and journal is not None:
-        yield from _check_mark(data.layout(name).manifest, path, mark, journal)
+        found = list(check_mark(data.layout(name).manifest, RUN, mark, _RESTORE))
+        yield from found
+        rows = read_lines(data.layout(name).manifest, mark[1])
+        more = sum(line.row is None or line.row.is_item for line in rows)
+        if not found and more and journal.unfinished_at is None:
+            yield Problem(ALTERED, RUN, path, f"it has {pluralize(more, 'row')} more than were written; {_RESTORE}")
 
 
 _RESTORE = "restore the manifest from a backup, or remove it: a run begins a new one"
@@ -167,20 +171,21 @@ def _check_row(line: ManifestLine, latest: int, stage: str) -> str:
     return "" if row.seq > latest else f"has seq {row.seq}, which must be above {latest}"
 
 
-def _check_mark(manifest: str, path: str, mark: tuple[int, int, int], journal: JournalState) -> Iterator[Problem]:
-    """Compare a manifest with the position and checksum in the latest journal."""
+def check_end(manifest: str, stage: str, end: int, again: str) -> Iterator[Problem]:
+    """Check that a manifest ends with the whole line that ends at this offset."""
+    size = measure_lines(manifest)
+    if size > end:
+        message = f"the last line, at byte {end}, is incomplete ({size - end} bytes); {again} to truncate it"
+        yield Problem(TORN, stage, f"manifests/{os.path.basename(manifest)}", message)
+
+
+def check_mark(manifest: str, stage: str, mark: tuple[int, int, int], restore: str) -> Iterator[Problem]:
+    """Compare the beginning of a manifest with the position and checksum in a journal."""
     _, offset, checksum = mark
-    file = SystemFilesystem().open(manifest)
-    try:
-        size = file.size
-        if size < offset:
-            yield Problem(ALTERED, RUN, path, f"it has {size} bytes, but {offset} were written; {_RESTORE}")
-            return
-        if PrefixChecksums(file).checksum(offset) != checksum:
-            yield Problem(ALTERED, RUN, path, f"its first {offset} bytes differ from what was written; {_RESTORE}")
-            return
-    finally:
-        file.close()
-    more = [line for line in read_lines(manifest, offset) if line.row is None or line.row.is_item]
-    if more and journal.unfinished_at is None:
-        yield Problem(ALTERED, RUN, path, f"it has {pluralize(len(more), 'row')} more than were written; {_RESTORE}")
+    found = checksum_lines(manifest, offset)
+    if found == checksum:
+        return
+    message = f"its first {offset} bytes differ from what was written"
+    if found is None:
+        message = f"it has {measure_lines(manifest)} bytes, but {offset} were written"
+    yield Problem(ALTERED, stage, f"manifests/{os.path.basename(manifest)}", f"{message}; {restore}")

@@ -26,8 +26,9 @@ from inorder.cli.stage_loader import load_recorded_jobs
 from inorder.engines.attempt import escape_surrogates
 from inorder.pipeline.names import is_chosen
 from inorder.pipeline.questions.explanation import FileExplanation, LatestResult, StepExplanation, explain_file
+from inorder.sinks.packed_lines import open_lines
 from inorder.stage.manifest.item_status import ItemStatuses
-from inorder.stage.manifest.reader import ManifestRow, read_line_at
+from inorder.stage.manifest.reader import ManifestRow, read_line
 
 ABSENT = "absent"
 _NOT_FOUND = "not found in the plan of this stage"
@@ -172,7 +173,10 @@ def _describe_latest(data: DataDirectory, stage: str, item_id: str, statuses: It
 
 def _read_latest(data: DataDirectory, stage: str, item_id: str, statuses: ItemStatuses) -> ManifestRow | None:
     status = statuses.get(escape_surrogates(item_id))
-    return None if status is None else read_line_at(data.layout(stage).manifest, status.latest).row
+    if status is None:
+        return None
+    with open_lines(data.layout(stage).manifest) as file:
+        return read_line(file, status.latest).row
 
 
 def _format(described: dict[str, Any], path: str) -> list[str]:
