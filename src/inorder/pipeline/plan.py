@@ -30,7 +30,7 @@ from .copies import CopyDetector
 from .due import Due, find_due, make_due_steps
 from .outcome import FileClass, RunOutcome, name_type
 from .parts import LongDocuments
-from .remote import list_remote
+from .remote import RemoteObjects, list_remote
 from .sources.addressed import decode_source, encode_source
 from .sources.classify import (
     ARCHIVE,
@@ -106,6 +106,8 @@ class FilePlan:
         self._observe = observe
         self.outcome = outcome
         self._archives = ArchiveReader(settings.password_file)
+        self._objects: dict[str, RemoteObjects] = {}
+        """The objects of remote sources that are not compared, by the name of the source."""
         self._comparison = SourceComparison(
             settings,
             self._table,
@@ -149,8 +151,11 @@ class FilePlan:
     def _list(self, part: SourcePart, listings: Listings) -> Iterator[ListedFile | ListedMembers]:
         if not is_address(part.location):
             return walk_part(part, (self._data,), listings)
-        limits = FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
-        return list_remote(part, limits)
+        return list_remote(part, self._fetch_limits)
+
+    @property
+    def _fetch_limits(self) -> FetchLimits:
+        return FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
 
     @property
     def has_remote(self) -> bool:
@@ -333,6 +338,17 @@ class FilePlan:
         change.source = encode_source(member.content.source)
         return True
 
+    def _find_object(self, change: FileChange) -> bool:
+        """Complete what is known of an object of a remote source that was not listed. Returns whether it is still
+        there: if not, the next run that compares the source removes it."""
+        for part in self._parts:
+            if is_inside(change.item_id, part.prefix):
+                if part.name not in self._objects:
+                    self._objects[part.name] = RemoteObjects(list_remote(part, self._fetch_limits))
+                content = self._objects[part.name].find(change.item_id)
+                change.source = b"" if content is None else encode_source(content.source)
+        return bool(change.source)
+
     def _make_work(
         self,
         change: FileChange,
@@ -356,6 +372,8 @@ class FilePlan:
             return None
         reads_file = not kind.problem and any(not each.step.reads for each in due)
         if reads_file and change.archive and not change.source and not self._find_member(change):
+            return None
+        if reads_file and is_address(change.path) and not change.source and not self._find_object(change):
             return None
         self._describe_settings(kind)
         if known is not None and known.states and FileKind.parse(known.kind).role != kind.role:
