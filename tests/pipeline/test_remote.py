@@ -170,9 +170,7 @@ def test_objects_are_fetched_ahead_within_the_limits(bucket: Bucket, tmp_path: P
 
 
 @pytest.mark.req("CLI-4")
-def test_a_retry_fetches_the_failed_objects_and_no_other(
-    bucket: Bucket, library: Library, fetched: list[str]
-) -> None:
+def test_a_retry_fetches_the_failed_objects_and_no_other(bucket: Bucket, library: Library, fetched: list[str]) -> None:
     library.run(ADDRESS)
     fetched.clear()
     assert library.run(retries=True).counts == FileCounts(failed=1)
