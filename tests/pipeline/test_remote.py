@@ -196,7 +196,7 @@ def test_a_run_without_sources_fetches_what_a_step_reads(bucket: Bucket, library
     library.run(ADDRESS)
     before = library.read_content_hash()
     bucket.filesystem.rm("/bucket/page")
-    assert library.run(force=True).counts == FileCounts(changed=2, failed=1, not_read=2)
+    assert library.run(force=True).counts == FileCounts(changed=2, unchanged=1, failed=1, not_read=2)
     assert library.read_content_hash() == before
 
 
