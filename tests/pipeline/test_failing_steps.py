@@ -1,5 +1,7 @@
 """A step that fails, hangs or runs out of budget: what was made before it is kept, and the next run begins there."""
 
+import errno
+import re
 import threading
 import time
 from contextlib import closing
@@ -10,7 +12,8 @@ import pytest
 
 from inorder.documents.chunk import step as chunk_step
 from inorder.documents.chunk.settings import ChunkSettings
-from inorder.errors import BusyError
+from inorder.errors import BusyError, InfrastructureError
+from inorder.index.vectors.files import MatrixWriter
 from inorder.library.reader import LibraryReader
 from inorder.library.sink import LibrarySink
 from inorder.pipeline import visit as visit_module
@@ -164,3 +167,22 @@ def _age(docs: Path) -> None:
     """Wait until the files are not so new that they may change again without a change of their times."""
     newest_s = max(path.stat().st_mtime for path in docs.iterdir())
     time.sleep(max(0.0, newest_s + 2.5 - time.time()))
+
+
+@pytest.mark.slow
+@pytest.mark.req("PIP-1")
+def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(
+    docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = MatrixWriter.append
+
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(MatrixWriter, "append", fail)
+    said = f"{library.data}/library.sqlite: it cannot be published: No space left on device"
+    with pytest.raises(InfrastructureError, match=re.escape(said)):
+        library.run(docs)
+    monkeypatch.setattr(MatrixWriter, "append", append)
+    library.run(docs)
+    assert len(library.list_searchable()) == 3

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from inorder.core.invariants import check
 from inorder.errors import InorderError, IntegrityError, OperatorError
+from inorder.host.os_errors import translate_os_errors
 from inorder.index.schema import has_table, read_meta
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run
 from inorder.sinks.sqlite import DatabaseSink
@@ -268,7 +269,7 @@ class LibrarySink(DatabaseSink):
 
     @contextmanager
     def _translate_errors(self, doing: str) -> Iterator[None]:
-        with translate_library_errors(self._path, doing):
+        with translate_os_errors(f"{self._path}: {doing}"), translate_library_errors(self._path, doing):
             yield
 
     @contextmanager

@@ -237,3 +237,12 @@ def measure_lines(path: str) -> int:
             return file.seek(0, os.SEEK_END)
     except FileNotFoundError:
         return 0
+
+
+def compute_checksum(path: str, size: int) -> int:
+    """The CRC-32 of the first `size` bytes of all lines of a file, packed or not."""
+    checksum = 0
+    with open_lines(path) as file:
+        while size > 0 and (data := file.read(min(size, _FRAME_BYTES))):
+            checksum, size = zlib.crc32(data, checksum), size - len(data)
+    return checksum

@@ -17,10 +17,8 @@ from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import IntegrityError, OperatorError
-from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Terminal
-from inorder.sinks.checksums import PrefixChecksums
-from inorder.sinks.packed_lines import SUFFIX, PackedFile, measure_lines, open_lines
+from inorder.sinks.packed_lines import SUFFIX, compute_checksum, measure_lines, open_lines
 from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
@@ -173,22 +171,19 @@ class StageCheck:
         if mark is None or not os.path.exists(self._manifest):
             return
         path, (_, offset, checksum) = f"manifests/{self._stage}.jsonl", mark
-        file = PackedFile(SystemFilesystem(), self._manifest)
-        try:
-            if file.size < offset:
-                yield self._make_problem(
-                    ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written; {_RESTORE}"
-                )
-            elif PrefixChecksums(file).checksum(offset) != checksum:
-                yield self._make_problem(
-                    ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written; {_RESTORE}"
-                )
-            elif file.size > offset and journal.unfinished_at is None:
-                yield self._make_problem(
-                    ALTERED, path, f"the manifest has {file.size - offset} bytes more than were written; {_RESTORE}"
-                )
-        finally:
-            file.close()
+        size = measure_lines(self._manifest)
+        if size < offset:
+            yield self._make_problem(
+                ALTERED, path, f"the manifest has {size} bytes, but {offset} were written; {_RESTORE}"
+            )
+        elif compute_checksum(self._manifest, offset) != checksum:
+            yield self._make_problem(
+                ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written; {_RESTORE}"
+            )
+        elif size > offset and journal.unfinished_at is None:
+            yield self._make_problem(
+                ALTERED, path, f"the manifest has {size - offset} bytes more than were written; {_RESTORE}"
+            )
 
     # ---- the outputs
 

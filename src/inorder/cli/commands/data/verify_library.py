@@ -8,12 +8,11 @@ from typing import NamedTuple
 from inorder.cli.data_dir import DataDirectory, JournalState
 from inorder.cli.output import pluralize
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
-from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import ScanVerdict
 from inorder.library.connection import NAME as LIBRARY
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.names import MANIFESTS, MODELS, RUN
-from inorder.sinks.checksums import PrefixChecksums
+from inorder.sinks.packed_lines import compute_checksum, measure_lines
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_lines
 from inorder.stage.manifest.rows import COUNTS_ID
 
@@ -127,7 +126,7 @@ def _check_manifest(data: DataDirectory, name: str) -> Iterator[Problem]:
         if line.row is not None:
             latest = _find_place(line.row, latest)
         end = line.end
-    size = os.path.getsize(data.layout(name).manifest)
+    size = measure_lines(data.layout(name).manifest)
     if size > end:
         message = f"the last line, at byte {end}, is incomplete ({size - end} bytes); {_AGAIN} to truncate it"
         yield Problem(TORN, RUN, path, message)
@@ -170,17 +169,13 @@ def _check_row(line: ManifestLine, latest: int, stage: str) -> str:
 def _check_mark(manifest: str, path: str, mark: tuple[int, int, int], journal: JournalState) -> Iterator[Problem]:
     """Compare a manifest with the position and checksum in the latest journal."""
     _, offset, checksum = mark
-    file = SystemFilesystem().open(manifest)
-    try:
-        size = file.size
-        if size < offset:
-            yield Problem(ALTERED, RUN, path, f"it has {size} bytes, but {offset} were written; {_RESTORE}")
-            return
-        if PrefixChecksums(file).checksum(offset) != checksum:
-            yield Problem(ALTERED, RUN, path, f"its first {offset} bytes differ from what was written; {_RESTORE}")
-            return
-    finally:
-        file.close()
+    size = measure_lines(manifest)
+    if size < offset:
+        yield Problem(ALTERED, RUN, path, f"it has {size} bytes, but {offset} were written; {_RESTORE}")
+        return
+    if compute_checksum(manifest, offset) != checksum:
+        yield Problem(ALTERED, RUN, path, f"its first {offset} bytes differ from what was written; {_RESTORE}")
+        return
     more = [line for line in read_lines(manifest, offset) if line.row is None or line.row.is_item]
     if more and journal.unfinished_at is None:
         yield Problem(ALTERED, RUN, path, f"it has {pluralize(len(more), 'row')} more than were written; {_RESTORE}")
