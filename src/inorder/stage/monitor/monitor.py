@@ -86,7 +86,7 @@ class RunMonitor:
         self._telemetry = Telemetry(filesystem, telemetry_path) if options.telemetry else None
         self._timeline = TimelineRecorder(self._telemetry, self._started_s)
         self._attempts = (
-            AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id)), self._find_item_id)
+            AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id)), self._find_own_id)
             if options.attempts_log
             else None
         )
@@ -371,6 +371,11 @@ class RunMonitor:
         it is unknown."""
         task = None if self._runtime is None else self._runtime.find_item(seq)
         return "" if task is None else escape_surrogates(task.item.part_of or task.item.item_id)
+
+    def _find_own_id(self, seq: int) -> str:
+        """Return the `item_id` of a seq, also of a part, for the log of attempts."""
+        task = None if self._runtime is None else self._runtime.find_item(seq)
+        return "" if task is None else escape_surrogates(task.item.item_id)
 
     def _count_committed(self) -> int:
         return sum(self._counts) + sum(self._parts)
