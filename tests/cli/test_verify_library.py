@@ -1,5 +1,6 @@
 """`inorder verify` on a library: what is wrong is found and named, and what it says to do mends it."""
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ import pytest
 
 from inorder.cli.data_dir import DataDirectory
 from inorder.errors import InfrastructureError
+from inorder.host import filesystem as filesystem_module
 from inorder.host.zstd import load_zstd
 from inorder.sinks import packed_lines
 from tests.pipeline.runs import Library, write
@@ -289,3 +291,25 @@ def test_a_library_that_cannot_be_read_is_one_clear_line(
 def change_number(path: Path, name: str, value: int) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute(f"PRAGMA {name}={value}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_packed", [False, True], ids=["as it is", "packed"])
+def test_manifests_are_verified_without_being_opened_for_writing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_packed: bool
+) -> None:
+    if is_packed:
+        monkeypatch.setattr(packed_lines, "_LEAST_BYTES", 1)
+        write(folder / "docs", **{"d.md": "# Delta\n\nThe fourth answer.\n"})
+        Library(folder / "data").run(folder / "docs")
+        assert (folder / "data/manifests/doctags.jsonl.zst").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(filesystem_module.SystemFilesystem, "open", _refuse)
+        assert verify(folder) == []
+    if not is_packed:
+        rewrite(manifest(folder, "index"), b'"duration_s"', b'"duration_S"')
+        assert [path for _, path, _ in verify(folder)] == ["manifests/index.jsonl"]
+
+
+def _refuse(self: object, path: str) -> None:
+    raise OSError(errno.EROFS, "Read-only file system", path)

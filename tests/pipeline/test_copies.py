@@ -81,3 +81,17 @@ def test_a_renamed_document_is_there_once(docs: Path, library: Library, tmp_path
     assert outcome.counts == FileCounts(new=1, unchanged=1, copies=1, removed=1)
     assert library.list_searchable() == ["docs/b.md", "docs/moved.md"]
     check(library, docs, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a.md", "z.md"])
+def test_a_renamed_document_with_copies_leaves_the_first_path_the_document(
+    docs: Path, library: Library, tmp_path: Path, name: str
+) -> None:
+    write(docs, **{"d.md": TEXT})
+    library.run(docs)
+    (docs / "b.md").rename(docs / name)
+    outcome = library.run(docs)
+    check(library, docs, tmp_path)
+    assert (outcome.counts.files, outcome.counts.copies) == (4, 2)
+    assert library.run(docs).counts == FileCounts(unchanged=2, copies=2)

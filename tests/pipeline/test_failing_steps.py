@@ -1,6 +1,9 @@
 """A step that fails, hangs or runs out of budget: what was made before it is kept, and the next run begins there."""
 
+import errno
+import re
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,10 +12,12 @@ import pytest
 
 from inorder.documents.chunk import step as chunk_step
 from inorder.documents.chunk.settings import ChunkSettings
-from inorder.errors import BusyError
+from inorder.errors import BusyError, InfrastructureError
+from inorder.index.vectors.files import MatrixWriter
 from inorder.library.reader import LibraryReader
 from inorder.library.sink import LibrarySink
 from inorder.pipeline import visit as visit_module
+from inorder.pipeline.outcome import FileCounts
 
 from .runs import Library, count_steps, write
 
@@ -128,3 +133,56 @@ def test_a_change_of_settings_becomes_visible_as_a_whole(docs: Path, library: Li
     (docs / "broken.pdf").unlink()
     other.run(docs)
     assert library.read_content_hash() != before
+
+
+@pytest.mark.slow
+@pytest.mark.req("PIP-2")
+def test_a_run_that_walks_nothing_loses_no_file_of_a_source_that_is_not_there(docs: Path, library: Library) -> None:
+    write(docs, **{"tool.py": "def light():\n    return 1\n"})
+    library.run(docs)
+    before = library.read_content_hash()
+    docs.rename(docs.parent / "elsewhere")
+    outcome = library.run(force=True)
+    assert outcome.counts == FileCounts(unchanged=4)
+    assert outcome.warnings == [f"4 files are not there, and not read again; the first: {docs}/ash.md"]
+    assert library.read_content_hash() == before
+
+
+@pytest.mark.slow
+@pytest.mark.req("PIP-2")
+def test_a_file_that_could_not_be_read_is_read_when_it_is_back(
+    docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> bytes:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    _age(docs)
+    with monkeypatch.context() as patch:
+        patch.setattr(visit_module, "read_content_of", fail)
+        assert library.run(docs).counts == FileCounts(failed=3)
+    assert library.run(docs).counts == FileCounts(changed=3)
+
+
+def _age(docs: Path) -> None:
+    """Wait until the files are not so new that they may change again without a change of their times."""
+    newest_s = max(path.stat().st_mtime for path in docs.iterdir())
+    time.sleep(max(0.0, newest_s + 2.5 - time.time()))
+
+
+@pytest.mark.slow
+@pytest.mark.req("PIP-1")
+def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(
+    docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = MatrixWriter.append
+
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(MatrixWriter, "append", fail)
+    said = f"{library.data}/library.sqlite: it cannot be published: No space left on device"
+    with pytest.raises(InfrastructureError, match=re.escape(said)):
+        library.run(docs)
+    monkeypatch.setattr(MatrixWriter, "append", append)
+    library.run(docs)
+    assert len(library.list_searchable()) == 3

@@ -15,7 +15,11 @@ import pytest
 from inorder.host.filesystem import SystemFilesystem
 from inorder.library.sink import LibrarySink
 from inorder.library.whole.verify import verify_library
+from inorder.pipeline.names import MODELS
+from inorder.pipeline.passes import PassRunner
+from inorder.runtime.recovery import read_final_marks
 from inorder.sinks.manifest import ManifestSink
+from tests.documents.embed.servers import Script, serving
 
 from .runs import Library, write
 
@@ -66,13 +70,13 @@ def die_at(number: int) -> None:
         wrap(SystemFilesystem, name)
 
 
-def run_in_child(library: Library, docs: Path, number: int | None) -> int:
+def run_in_child(library: Library, docs: Path, number: int | None, die: Callable[[int], None] = die_at) -> int:
     """Run in a process of its own, which is killed at a durable operation. Returns how it ended."""
     child = os.fork()
     if not child:
         try:
             if number is not None:
-                die_at(number)
+                die(number)
             library.run(docs, fsync="always")
         except BaseException:
             os._exit(1)
@@ -148,3 +152,61 @@ def test_a_killed_run_is_completed_by_one_with_other_families_of_vectors(
         assert Library(data).read_content_hash() == wanted.read_content_hash(), number
         found = count_rows(data)
         assert [found[step] for step in STEPS[:3]] == [rows[step] for step in STEPS[:3]], number
+
+
+def die_in_models(number: int) -> None:
+    """Kill this process at a durable operation of the pass of models."""
+    run = PassRunner.run
+
+    def call(self: PassRunner, name: str, *arguments: Any, **options: Any) -> Any:
+        if name == MODELS:
+            die_at(number)
+        return run(self, name, *arguments, **options)
+
+    PassRunner.run = call  # type: ignore[method-assign]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", ["the same", "another"])
+def test_a_run_that_was_killed_in_the_pass_of_models_is_completed_by_the_next(provider: str, tmp_path: Path) -> None:
+    """The next run has changed files, which its first pass commits before it comes to the models."""
+    docs = make_sources(tmp_path)
+    with serving(Script()) as url:
+        model = f"tei:{url}"
+        first = Library(tmp_path / "first", dense="none")
+        assert run_in_child(first, docs, None) == 0
+        originals = tmp_path / "originals"
+        shutil.copytree(docs, originals)
+        change_sources(docs)
+        changed = tmp_path / "changed"
+        docs.rename(changed)
+        for number in count(step=4):
+            library = Library(tmp_path / str(number), dense=model)
+            shutil.copytree(first.data, library.data)
+            shutil.copytree(originals, docs)
+            code = run_in_child(library, docs, number, die_in_models)
+            shutil.rmtree(docs)
+            shutil.copytree(changed, docs)
+            second = library if provider == "the same" else Library(library.data, dense="hash:4")
+            assert run_in_child(second, docs, None) == 0, number
+            wanted = Library(tmp_path / "wanted", dense=second.settings.dense)
+            if not number:
+                assert run_in_child(wanted, docs, None) == 0
+            shutil.rmtree(docs)
+            assert second.read_content_hash() == wanted.read_content_hash(), number
+            assert list(verify_library(str(library.data))) == []
+            assert not (library.data / ".staging/models").exists()
+            assert find_unfinished(library.data) == []
+            rows = (library.data / "manifests/embed-dense.jsonl").read_text().splitlines()
+            runs = [json.loads(row)["doc_id"] for row in rows]
+            assert max(Counter(name for name in runs if not name.startswith("__")).values()) <= 2, number
+            if code == 0:
+                break
+            assert code == -signal.SIGKILL
+        assert number > 20
+
+
+def find_unfinished(data: Path) -> list[str]:
+    """The journals of runs that have not ended."""
+    found = (data / "journal").glob("*.journal")
+    return [path.name for path in found if read_final_marks(SystemFilesystem(), str(path)) is None]

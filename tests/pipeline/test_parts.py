@@ -186,3 +186,25 @@ def test_parts_of_something_else_are_not_used_and_go(
     assert sorted(read) == [f"long.pdf {pages}" for pages in expected]
     assert list_rows(library) == []
     assert library.read_content_hash() == rebuild(tmp_path, docs)
+
+
+@pytest.mark.req("PIP-3")
+def test_progress_counts_files_and_no_parts(
+    docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(parts, "convert_part", _fail_at("long.pdf", 3, parts.convert_part))
+    outcome = library.run(docs, telemetry=True, progress="lines", verbose=True)
+    shown = capfd.readouterr().err
+    assert [(error.item_id, error.count) for error in outcome.errors] == [("docs/long.pdf", 1)]
+    assert "[run] 4/4 files | 1 failed |" in shown
+    assert "%" not in shown
+    [telemetry] = (library.data / "telemetry").iterdir()
+    events = [json.loads(line) for line in telemetry.open()]
+    snapshot = [event for event in events if event["event"] == "snapshot"][-1]
+    counts = {name: snapshot[f"items_{name}"] for name in ("total", "succeeded", "skipped", "failed")}
+    assert counts == {"total": 4, "succeeded": 3, "skipped": 0, "failed": 1}
+    assert snapshot["item_exec_ms"]["count"] == 4
+    assert snapshot["errors"] == {"input": 1}
+    assert {key: group["items"] for key, group in snapshot["groups"].items()} == {"markdown": 1, "pdf": 2}
+    ended = events[-1]["outcome"]
+    assert (ended["scheduled"], ended["succeeded"], ended["failed"]) == (4, 3, 1)

@@ -167,3 +167,38 @@ def test_objects_are_fetched_ahead_within_the_limits(bucket: Bucket, tmp_path: P
         fetched.clear()
         assert [read_content_of(item.inputs[FILE], resources.fetcher) for item in items] == list(OBJECTS.values())
         assert fetched == []
+
+
+@pytest.mark.req("CLI-4")
+def test_a_retry_fetches_the_failed_objects_and_no_other(bucket: Bucket, library: Library, fetched: list[str]) -> None:
+    library.run(ADDRESS)
+    fetched.clear()
+    assert library.run(retries=True).counts == FileCounts(failed=1)
+    assert set(fetched) == {f"{ADDRESS}/letter"}
+    bucket.put({"letter": b"# A letter\n\nThe lamp is lit.\n"})
+    assert library.run(retries=True).counts == FileCounts(changed=1)
+    assert "bucket/letter" in library.list_searchable()
+
+
+@pytest.mark.req("CLI-4")
+def test_a_retry_after_a_failed_step_fetches_the_object_only_if_it_must(
+    bucket: Bucket, library: Library, fetched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("inorder.documents.chunk.step.chunk", _raise)
+        assert library.run(ADDRESS).counts.failed == 4
+    fetched.clear()
+    assert library.run(retries=True).counts == FileCounts(changed=3, failed=1)
+    assert set(fetched) == {f"{ADDRESS}/letter"}
+
+
+def test_a_run_without_sources_fetches_what_a_step_reads(bucket: Bucket, library: Library) -> None:
+    library.run(ADDRESS)
+    before = library.read_content_hash()
+    bucket.filesystem.rm("/bucket/page")
+    assert library.run(force=True).counts == FileCounts(changed=2, unchanged=1, failed=1, not_read=2)
+    assert library.read_content_hash() == before
+
+
+def _raise(*arguments: Any) -> Any:
+    raise RuntimeError("out of luck")

@@ -95,6 +95,14 @@ def encode_text(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def to_printable(text: str) -> str:
+    """Escape what is not printable in the name of a file: a line break would end the line, and a terminal would obey
+    other control characters."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 def to_one_line(message: str) -> str:
     """Replace line breaks by spaces."""
     return " ".join(line.strip() for line in message.splitlines())

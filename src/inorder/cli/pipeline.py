@@ -17,7 +17,7 @@ import msgspec
 from inorder.cli.exit_codes import Exit, exit_code_of
 from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.options import ALL, SHARED
-from inorder.cli.output import claim_stdout, info, print_json
+from inorder.cli.output import claim_stdout, info, print_json, to_printable
 from inorder.cli.output import error as print_error
 from inorder.cli.parameters import Given
 from inorder.cli.settings import Settings, SettingsReader, StageSettings, Value, replace_fields
@@ -295,7 +295,7 @@ def report_run(outcome: "RunOutcome", settings: Settings) -> None:
     from inorder.pipeline.outcome import format_headline, format_outcome
 
     if not settings.is_quiet:
-        warnings = (f"warning: {warning}" for warning in outcome.warnings)
-        info(*outcome.notes, *format_outcome(outcome, settings.data_option), *warnings)
+        warnings = (f"warning: {to_printable(warning)}" for warning in outcome.warnings)
+        info(*map(to_printable, outcome.notes), *format_outcome(outcome, settings.data_option), *warnings)
     elif exit_code_of(outcome) != Exit.DONE:
         print_error(format_headline(outcome))

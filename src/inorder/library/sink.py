@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from inorder.errors import InorderError, OperatorError
+from inorder.host.os_errors import translate_os_errors
 from inorder.index.schema import has_table, read_meta
 from inorder.sinks.base import AppliedRun, Entry, Position
 from inorder.sinks.sqlite import DatabaseSink
@@ -241,7 +242,7 @@ class LibrarySink(DatabaseSink):
 
     @contextmanager
     def _translate_errors(self, doing: str) -> Iterator[None]:
-        with translate_library_errors(self._path, doing):
+        with translate_os_errors(f"{self._path}: {doing}"), translate_library_errors(self._path, doing):
             yield
 
     @contextmanager

@@ -20,7 +20,7 @@ from .names import DOCTAGS
 from .outcome import FileClass, RunOutcome, name_type
 from .sources.classify import CODE, FileKind
 from .steps import Step, StepTable
-from .visit import VisitOrder, decode_order
+from .visit import FILE, VisitOrder, decode_order
 
 LIBRARY_FILE = "library.sqlite"
 OUTSIDE = frozenset(("provider",))
@@ -40,9 +40,17 @@ class Visited:
             if made.step == DOCTAGS:
                 made.extras = made.extras | {WARNINGS: [escape_surrogates(each) for each in self.warnings]}
         if entry.failure is not None:
+            if delivered is None and not self.order.problem:
+                self._forget_version(entry)
             self.result.failure = self._describe_failure(entry, entry.failure, table)
         self._row = self._describe(entry)
         """What the rows of all steps have in common, and the order of their fields."""
+
+    def _forget_version(self, entry: Entry) -> None:
+        """Forget which version of a file has failed before it was read: what was wrong is not its content, and the next
+        run reads it."""
+        if isinstance(entry.item.item.inputs.get(FILE), str):
+            self.result.file = msgspec.structs.replace(self.order.facts, signature=b"", sha256=b"")
 
     def _describe(self, entry: Entry) -> dict[str, Any]:
         item_id = escape_surrogates(entry.item.item.item_id)

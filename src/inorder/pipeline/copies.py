@@ -102,6 +102,7 @@ class CopyDetector:
             return FoundCopy(first, digest)
         present = self._find_present(digest, kind)
         original = next((each.item_id for each in present if not each.copy_of), "")
+        original = original or min((each.item_id for each in present), default="")  # which `list_promoted` promotes
         if original and original < change.item_id:
             return FoundCopy(original, digest)
         self._seen.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (key, change.item_id))

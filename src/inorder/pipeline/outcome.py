@@ -75,7 +75,7 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     cancel_reason: str | None = None
     stop_signal: int | None = None
     adopted: int = 0
-    """Files whose results an interrupted run had computed."""
+    """Results of an interrupted run that were not computed again."""
     notes: list[str] = msgspec.field(default_factory=list)
     """What the user should know besides: a source that was recognised at another place."""
     warnings: list[str] = msgspec.field(default_factory=list)

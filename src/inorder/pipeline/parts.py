@@ -183,6 +183,7 @@ class _LongDocument:
             size_hint=self._item.size_hint,
             meta={"order": encode_order(order)},
             batch_key=self._item.batch_key,
+            part_of=self.item_id,
         )
 
 

@@ -15,10 +15,12 @@ from inorder.documents.embed.shared.process import ProviderKeeper
 from inorder.engines.base import count_callers
 from inorder.engines.process.idle import IdleProcesses
 from inorder.host.filesystem import SystemFilesystem
+from inorder.host.os_errors import translate_os_errors
 from inorder.library.reader import LibraryReader
 from inorder.library.sink import LibrarySink
 from inorder.library.totals import summarize_families
 from inorder.runtime.identity import new_run_id
+from inorder.runtime.recovery import DISTRUST_SUFFIX, read_final_marks, settle_journal
 from inorder.sinks.manifest import ManifestSink, append_row
 from inorder.sinks.packed_lines import pack_lines
 from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
@@ -177,6 +179,37 @@ class PassRunner:
 
     def _find_manifest(self, step: str) -> str:
         return f"{self._data}/manifests/{name_manifest(step)}.jsonl"
+
+
+def recover_pass(data: str, journal: str) -> list[str]:
+    """Bring the library and the manifests of a pass that was interrupted to one position, and remove its journal.
+    Returns warnings. Raises as `settle_journal` does."""
+    filesystem = SystemFilesystem()
+    with closing(LibrarySink(data)) as library:
+        if filesystem.stat(journal) is None or read_final_marks(filesystem, journal) is not None:
+            return []  # another run has just recovered it, or ended
+        manifests = [
+            ManifestSink(filesystem, path, lambda entry: None, head=[{}], name=name, appends=True, is_sparse=True)
+            for name, path in _list_manifests(data)
+            if os.path.exists(path)
+        ]
+        try:
+            warning = settle_journal(filesystem, journal, [*manifests, library])
+            with translate_os_errors(f"{journal} cannot be removed"):
+                for path in (journal, f"{journal}{DISTRUST_SUFFIX}"):
+                    if filesystem.stat(path) is not None:
+                        filesystem.unlink(path)
+                filesystem.sync_directory(os.path.dirname(journal))
+        finally:
+            for manifest in manifests:
+                manifest.close()
+    return [warning] if warning else []
+
+
+def _list_manifests(data: str) -> list[tuple[str, str]]:
+    """The manifests of all families of vectors: the names of their sinks, and their paths."""
+    names = [name_manifest(f"{EMBED}:{family}") for family in FAMILIES]
+    return [(f"manifest {name}", f"{data}/manifests/{name}.jsonl") for name in names]
 
 
 class PlannedItems:

@@ -6,6 +6,7 @@ be known of it (that it is not read, that it is a copy, that it is gone) goes to
 commit. So the plan has only work, and shrinks as the run commits.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
@@ -30,7 +31,7 @@ from .copies import CopyDetector
 from .due import Due, find_due, make_due_steps
 from .outcome import FileClass, RunOutcome, name_type
 from .parts import LongDocuments
-from .remote import list_remote
+from .remote import RemoteObjects, list_remote
 from .sources.addressed import decode_source, encode_source
 from .sources.classify import (
     ARCHIVE,
@@ -106,6 +107,10 @@ class FilePlan:
         self._observe = observe
         self.outcome = outcome
         self._archives = ArchiveReader(settings.password_file)
+        self._missing_count, self._first_missing = 0, ""
+        """Files that are not compared and not there, and the path of the first."""
+        self._objects: dict[str, RemoteObjects] = {}
+        """The objects of remote sources that are not compared, by the name of the source."""
         self._comparison = SourceComparison(
             settings,
             self._table,
@@ -149,8 +154,11 @@ class FilePlan:
     def _list(self, part: SourcePart, listings: Listings) -> Iterator[ListedFile | ListedMembers]:
         if not is_address(part.location):
             return walk_part(part, (self._data,), listings)
-        limits = FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
-        return list_remote(part, limits)
+        return list_remote(part, self._fetch_limits)
+
+    @property
+    def _fetch_limits(self) -> FetchLimits:
+        return FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
 
     @property
     def has_remote(self) -> bool:
@@ -197,6 +205,9 @@ class FilePlan:
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileIdentity(item_id), is_removed=True))
         yield from long.make_items(add_fact)
+        if self._missing_count:
+            files = "1 file is" if self._missing_count == 1 else f"{self._missing_count:,} files are"
+            self.outcome.warnings.append(f"{files} not there, and not read again; the first: {self._first_missing}")
 
     def _list_changes(self) -> Iterator[tuple[FileChange, KnownFile | None]]:
         """Yield the changes, and what the library knows of each file."""
@@ -333,6 +344,21 @@ class FilePlan:
         if self._observe is not None:
             self._observe(PlannedFile(change.item_id, file_class, change.path, kind, known, due, reason, copy_of))
 
+    def _find_content(self, change: FileChange, *, is_same: bool) -> bool:
+        """Find what reads the content of a file that was not compared. Returns whether it is there."""
+        if change.archive:
+            return self._find_member(change)
+        if is_address(change.path):
+            return self._find_object(change)
+        return not is_same or os.path.lexists(change.path)
+
+    def _note_missing(self, change: FileChange, known: KnownFile | None) -> None:
+        """Note a file that is not there: it keeps what it has until its source is compared."""
+        self._missing_count += 1
+        self._first_missing = self._first_missing or change.path
+        if known is not None:
+            self._comparison.count(known)
+
     def _find_member(self, change: FileChange) -> bool:
         """Complete what is known of a member of an archive that was not opened. Returns whether it is still there: if
         not, the archive has changed since it was compared, and the next run sees that."""
@@ -342,6 +368,17 @@ class FilePlan:
         change.problem, change.kind, change.signature = member.problem, member.content.kind, member.signature
         change.source = encode_source(member.content.source)
         return True
+
+    def _find_object(self, change: FileChange) -> bool:
+        """Complete what is known of an object of a remote source that was not listed. Returns whether it is still
+        there: if not, the next run that compares the source removes it."""
+        for part in self._parts:
+            if is_inside(change.item_id, part.prefix):
+                if part.name not in self._objects:
+                    self._objects[part.name] = RemoteObjects(list_remote(part, self._fetch_limits))
+                content = self._objects[part.name].find(change.item_id)
+                change.source = b"" if content is None else encode_source(content.source)
+        return bool(change.source)
 
     def _make_work(
         self,
@@ -365,7 +402,8 @@ class FilePlan:
                 self.outcome.count_not_read(_OF_OTHER_STEPS[kind.role], name_type(change.item_id))
             return None
         reads_file = not kind.problem and any(not each.step.reads for each in due)
-        if reads_file and change.archive and not change.source and not self._find_member(change):
+        if reads_file and not change.source and not self._find_content(change, is_same=is_same):
+            self._note_missing(change, known)
             return None
         self._describe_settings(kind)
         if known is not None and known.states and FileKind.parse(known.kind).role != kind.role:

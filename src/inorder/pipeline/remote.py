@@ -61,6 +61,21 @@ def _list(root: str, listing: RemoteListing) -> Iterator[ListedFile]:
         yield ListedFile(_make_id(root, key), source.address, None, is_document, not_code, problem, content=content)
 
 
+class RemoteObjects:
+    """The objects of a remote source, which are asked for in the order of the ids."""
+
+    def __init__(self, listed: Iterator[ListedFile]) -> None:
+        self._listed = listed
+        self._current = next(listed, None)
+
+    def find(self, item_id: str) -> ListedContent | None:
+        """Return what an object is; None: it is not there any more, or cannot be read."""
+        while self._current is not None and self._current.item_id < item_id:
+            self._current = next(self._listed, None)
+        found = self._current
+        return None if found is None or found.item_id != item_id or found.problem else found.content
+
+
 def count_remote(items: Sequence[WorkItem]) -> int:
     """How many of these items are fetched at once."""
     return count_group([_find_remote(item) for item in items])

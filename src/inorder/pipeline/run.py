@@ -105,6 +105,7 @@ class _PipelineRun:
         """Run it: the pass of what workers compute alone, and that of models, if there are any."""
         began_s = time.monotonic()
         first, second = split_passes(self._settings)
+        self._recover_models()
         if self._request.forgets:
             second = None  # a copy that becomes a document gets the vectors of models in the next run
         self._run_pass(RUN, first, is_last=second is None)
@@ -114,6 +115,15 @@ class _PipelineRun:
         self._describe()
         self._outcome.wall_s = time.monotonic() - began_s
         return self._outcome
+
+    def _recover_models(self) -> None:
+        """Recover the pass of models, if it was interrupted: the first pass of this run, which comes before it, moves
+        the library on, and this run may have no pass of models."""
+        journal = DataLayout(self._data, MODELS).journal
+        if os.path.exists(journal) and self._read_final_marks(MODELS) is None:
+            from .passes import recover_pass
+
+            self._outcome.warnings += recover_pass(self._data, journal)
 
     def _run_pass(self, name: str, settings: PipelineSettings, *, is_last: bool) -> None:
         """Run one pass, which has a plan, a journal and a run of the one runner for itself, unless it has nothing to
@@ -131,6 +141,8 @@ class _PipelineRun:
             closing(LibraryReader(self._data)) as library,
             closing(self._compare(name, settings, library, sink)) as plan,
         ):
+            if split_passes(self._settings)[1] is None:  # no pass adopts what is staged there
+                shutil.rmtree(DataLayout(self._data, MODELS).staging, ignore_errors=True)
             if self._has_work(name, plan, library):
                 self._add(self._open_passes().run(name, settings, plan, library, sink, is_last=is_last))
             else:

@@ -186,7 +186,11 @@ class _Visit:
             begun = self._begin(self._steps[0])
             if not self._settle_kind():
                 return
-            self._describe_file()
+            try:
+                self._describe_file()
+            except StageError:
+                self._hand_over()
+                raise
         for step in self._steps:
             if step.name in self._adopted:
                 continue

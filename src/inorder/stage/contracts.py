@@ -69,6 +69,9 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     """What a result of this item depends on, besides `item_id`, `cfg_hash` and outputs: the hashes of its inputs, for
     example. After an interruption a result is adopted by an item that is equal in all of these. Empty: the paths of the
     inputs."""
+    part_of: str = ""
+    """The `item_id` of a later item that this one is a part of. Progress, telemetry and the outcome name and count that
+    item, and no parts. Only in a plan that `is_remainder`."""
 
     def __post_init__(self) -> None:
         if type(self.item_id) is not str or not self.item_id:

@@ -33,6 +33,8 @@ class PlanPosition:
 
     def __init__(self) -> None:
         self.count = 0
+        self.part_count = 0
+        """How many of the items are parts of others."""
         self.is_complete = False
         self.is_counting = False
 
@@ -96,6 +98,10 @@ def read_plan(
             item_id = item.item_id
             planned.add(item_id if item_id.isascii() else escape_surrogates(item_id))
         position.count += 1
+        if item.part_of:
+            if not plan.is_remainder:
+                raise OperatorError(f"item {item.item_id!r} has part_of, and the plan has not is_remainder")
+            position.part_count += 1
         is_unchecked = seq < resumed_end or position.is_counting
         task = StageTask(item) if is_unchecked else _make_task(item, options, layout.data, cache)
         yield describe_item(item), task

@@ -274,7 +274,12 @@ class _StageRun:
                 engine, spec.worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
             )
         self._monitor.start(
-            run.runtime, opened, engine, lambda: spec.worker_count if scaled is None else scaled.workers, results
+            run.runtime,
+            opened,
+            engine,
+            lambda: spec.worker_count if scaled is None else scaled.workers,
+            results,
+            lambda: position.part_count,
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:

@@ -143,3 +143,19 @@ def test_a_plan_that_raises_while_it_is_counted_is_an_estimate(place: Place) -> 
     outcome = go(place, inorder.StagePlan(STAGE, items(), expected_items=50), error_budget=0)
     assert counts(outcome) == (50, 0, 0, 1, 49)
     assert outcome.warnings == ["the plan was not read to its end (LookupError: no more); it has at least 50 items"]
+
+
+@pytest.mark.parametrize("error_budget", [0, 9])
+def test_parts_of_items_are_not_counted(place: Place, error_budget: int) -> None:
+    items = place.items(COUNT)
+    items[2:2] = [msgspec.structs.replace(place.item(f"part-{number}"), part_of="item-0002") for number in range(3)]
+    items[7] = place.item("item-0004", "fail")
+    outcome = go(place, inorder.StagePlan(STAGE, items, is_remainder=True), error_budget=error_budget)
+    cancelled = COUNT - 5 if error_budget == 0 else 0
+    assert counts(outcome) == (COUNT, COUNT - 1 - cancelled, 0, 1, cancelled)
+
+
+def test_a_plan_that_is_resumed_has_no_parts(place: Place) -> None:
+    items = [msgspec.structs.replace(place.item("part"), part_of="item"), place.item("item")]
+    with pytest.raises(inorder.OperatorError, match="item 'part' has part_of, and the plan has not is_remainder"):
+        go(place, inorder.StagePlan(STAGE, items))

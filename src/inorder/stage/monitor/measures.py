@@ -27,12 +27,13 @@ class MeasureSums:
         result = get_result(entry)
         if result is None:
             return
-        self.input_bytes += result.input_bytes
+        is_part = bool(entry.item.item.part_of)
+        self.input_bytes += 0 if is_part else result.input_bytes  # the whole item reads the same
         key = entry.item.item.batch_key
         if not key and not result.measures:
             return
         group = self._get_group(key)
-        group["items"] += 1
+        group["items"] += not is_part
         group["exec_ms"] += entry.exec_ms
         for name, value in result.measures.items():
             if isinstance(value, str):

@@ -65,6 +65,10 @@ class RunMonitor:
         self._exec_ms = Histogram()
         self._errors, self._slowest = ErrorTally(), SlowestItems()
         self._counts = [0] * 8
+        """Committed items by outcome, without parts of others."""
+        self._parts = [0] * 8
+        """Committed parts by outcome."""
+        self._count_parts: Callable[[], int] = lambda: 0
         self._sums = MeasureSums()
         self._violations = 0
         self._now_ms = 0
@@ -82,7 +86,7 @@ class RunMonitor:
         self._telemetry = Telemetry(filesystem, telemetry_path) if options.telemetry else None
         self._timeline = TimelineRecorder(self._telemetry, self._started_s)
         self._attempts = (
-            AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id)), self._find_item_id)
+            AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id)), self._find_own_id)
             if options.attempts_log
             else None
         )
@@ -99,8 +103,10 @@ class RunMonitor:
         engine: ResizableEngine,
         count_workers: Callable[[], int],
         results: ResultLog,
+        count_parts: Callable[[], int],
     ) -> None:
-        """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over."""
+        """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over.
+        `count_parts` returns how many of the items that were read from the plan are parts of others."""
         if self._ticker is not None:
             self._stop_ticker()
             self._display.stop()
@@ -111,7 +117,8 @@ class RunMonitor:
         self._results = results
         self._resumed_end = resume_point.end
         self._metrics = RunMetrics(resume_point.end, None if self._otel is None else self._otel.record_queued)
-        self._counts = [0] * 8
+        self._count_parts = count_parts
+        self._counts, self._parts = [0] * 8, [0] * 8
         self._counts[_SUCCESS : _FAIL + 1] = resume_point.succeeded, resume_point.skipped, resume_point.failed
         options, name, total = self._options, self._plan.stage_name, self._count_total()
         interval_s = options.diagnostics_interval_s
@@ -157,11 +164,14 @@ class RunMonitor:
         for entry in entries:
             if entry.seq in fields:
                 self._emit_item(entry, fields[entry.seq])
+            if entry.outcome == _SUCCESS:
+                self._sums.record(entry)
+            if entry.item.item.part_of:
+                self._parts[entry.outcome] += 1
+                continue
             self._counts[entry.outcome] += 1
             if entry.outcome == _SKIP:
                 continue
-            if entry.outcome == _SUCCESS:
-                self._sums.record(entry)
             item_id = escape_surrogates(entry.item.item.item_id)
             self._exec_ms.record(entry.exec_ms)
             self._slowest.record(item_id, entry.exec_ms)
@@ -178,18 +188,21 @@ class RunMonitor:
         self, summary: Summary, opened: OpenedJournal, wall_ms: float, warnings: list[str]
     ) -> StageOutcome:
         """Return the outcome of the run."""
-        done = summary.succeeded + summary.skipped + summary.failed
         self._stop_ticker()
-        self._announce_stall(self._watchdog.check(time.monotonic(), done, None))
+        self._announce_stall(self._watchdog.check(time.monotonic(), self._count_committed(), None))
         warnings += self._watchdog.describe_longest()
-        cancelled = summary.cancelled or 0
+        parts = self._parts
+        succeeded, skipped = summary.succeeded - parts[_SUCCESS], summary.skipped - parts[_SKIP]
+        failed = summary.failed - parts[_FAIL]
+        cancelled = max(0, (summary.cancelled or 0) - (self._count_parts() - sum(parts)))
+        done = succeeded + skipped + failed
         return StageOutcome(
             stage=self._plan.stage_name,
             run_id=self._run_id,
             scheduled=done + cancelled,
-            skipped=summary.skipped,
-            succeeded=summary.succeeded,
-            failed=summary.failed,
+            skipped=skipped,
+            succeeded=succeeded,
+            failed=failed,
             cancelled=cancelled,
             was_cancelled=summary.was_cancelled,
             cancel_reason=summary.cancel_reason,
@@ -221,7 +234,7 @@ class RunMonitor:
             error=type(error).__name__,
             message=escape_surrogates(str(error)),
             kernel=getattr(error, "snapshot", None),
-            **self._make_progress().count_outcomes(self._metrics.planned_count),
+            **self._make_progress().count_outcomes(self._count_planned()),
         )
 
     def close(self) -> None:
@@ -310,7 +323,7 @@ class RunMonitor:
         is_outdated = now_s - self._gauges_read_s > self._watchdog.blocked_s
         self._request_gauges()
         head = HeadReport(state="planning") if is_outdated else self._gauges.get("head")
-        found = self._watchdog.check(now_s, sum(self._counts), head)
+        found = self._watchdog.check(now_s, self._count_committed(), head)
         self._announce_stall(found)
         if found is not None or (self._watchdog.is_stalled and now_s - self._live_written_s >= _LIVE_S):
             self._write_live_state()
@@ -354,14 +367,27 @@ class RunMonitor:
                 self._otel.record_gauges(self._gauges)
 
     def _find_item_id(self, seq: int) -> str:
-        """Return the `item_id` of a seq that is not handed over for commit; empty: it is unknown."""
+        """Return the `item_id` of a seq that is not handed over for commit, or of the item that it is a part of; empty:
+        it is unknown."""
+        task = None if self._runtime is None else self._runtime.find_item(seq)
+        return "" if task is None else escape_surrogates(task.item.part_of or task.item.item_id)
+
+    def _find_own_id(self, seq: int) -> str:
+        """Return the `item_id` of a seq, also of a part, for the log of attempts."""
         task = None if self._runtime is None else self._runtime.find_item(seq)
         return "" if task is None else escape_surrogates(task.item.item_id)
+
+    def _count_committed(self) -> int:
+        return sum(self._counts) + sum(self._parts)
+
+    def _count_planned(self) -> int:
+        """How many items were read from the plan, without parts."""
+        return max(0, self._metrics.planned_count - self._count_parts())
 
     def _count_total(self) -> int | None:
         """How many items the run has. A number that the plan announced may be too low or too high: it counts neither
         stale items nor files that came or went since. Once the plan is read to its end, the number is exact."""
-        planned_count = self._metrics.planned_count
+        planned_count = self._count_planned()
         if self._metrics.is_plan_complete:
             return planned_count
         announced = self._plan.total_items if self._plan.total_items is not None else self._plan.expected_items

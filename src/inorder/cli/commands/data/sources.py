@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.option_spec import Section
-from inorder.cli.output import format_table, info, print_json, print_out
+from inorder.cli.output import format_table, info, print_json, print_out, to_printable
 from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
 from inorder.cli.pipeline import require_library
 from inorder.errors import OperatorError, require
@@ -48,7 +48,7 @@ def sources(
         return
     rows = [("name", "files", "last walked", "path")]
     for each in found:
-        place = each["path"] if each["is_there"] else f"{each['path']} (not there)"
+        place = to_printable(each["path"]) + ("" if each["is_there"] else " (not there)")
         rows.append((each["name"], str(each["files"]), each["walked_at"] or "never", place))
     print_out(*format_table(rows))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.cli.output import info, pluralize, print_out
+from inorder.cli.output import info, pluralize, print_out, to_printable
 from inorder.cli.settings import resolve
 from inorder.index.hits import Hit
 from inorder.index.place import Generation
@@ -22,6 +22,8 @@ from inorder.library.opening import find_index
 _WIDTH = 160
 _MODES = {"lexical": "words", "dense": "vectors", "hybrid": "words and vectors", "names": "name"}
 _LISTS = {"lexical": "words", "dense": "vectors", "code": "names and paths", "search": "search", "rerank": "rerank"}
+_CONTROLS = dict.fromkeys((*range(9), *range(10, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+"""A terminal would obey these characters of a document."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -95,7 +97,7 @@ def _print_hit(answer: SearchAnswer, hit: Hit, *, explains: bool, context: int) 
     lines = answer.make_snippet(hit, context)
     is_code = hit.file_kind == "code"
     what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
-    print_out(_embolden(hit.locate(_find_line(lines))) + (f"  {what}" if what else ""))
+    print_out(_embolden(to_printable(hit.locate(_find_line(lines)))) + (f"  {to_printable(what)}" if what else ""))
     if hit.copies:
         print_out(f"    also in {', '.join(hit.copies)}")
     if explains:
@@ -118,7 +120,8 @@ def print_places(places: Sequence[CodeLocation], indent: str = "", *, shows_call
     """Print one line per place."""
     for place in places:
         detail = f"in {place.detail}" if shows_caller and place.detail else place.detail
-        print_out(f"{indent}{place.path}:{place.line}  {place.what} {place.name}  {detail}".rstrip())
+        where = f"{to_printable(place.path)}:{place.line}"
+        print_out(f"{indent}{where}  {place.what} {place.name}  {detail}".rstrip())
     if not places and not indent:
         print_out(pluralize(0, "place"))
 
@@ -128,7 +131,7 @@ def _mark(line: SnippetLine) -> str:
     start = 0
     if len(line.text) > _WIDTH and line.marks:
         start = max(0, min(line.marks[0][0] - _WIDTH // 4, len(line.text) - _WIDTH))
-    shown = line.text[start : start + _WIDTH]
+    shown = line.text[start : start + _WIDTH].translate(_CONTROLS)
     if sys.stdout.isatty():
         for begin, end in reversed(line.marks):
             begin, end = max(0, begin - start), min(len(shown), end - start)

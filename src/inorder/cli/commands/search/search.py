@@ -16,7 +16,7 @@ from inorder.cli.commands.search.query_options import (
     RerankOption,
 )
 from inorder.cli.exit_codes import Exit
-from inorder.cli.output import info, print_json
+from inorder.cli.output import info, print_json, to_printable
 from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.errors import require
 from inorder.index.ranking.snippets import CONTEXT
@@ -72,7 +72,7 @@ def search(
         place = hide_secrets(index)
         answer = search_target(place, collection or TargetOptions().collection, " ".join(question), options)
     for warning in answer.warnings:
-        info(f"warning: {warning}")
+        info(f"warning: {to_printable(warning)}")
     if as_json:
         print_json(describe_answer(answer, context))
     else:
