@@ -118,9 +118,7 @@ def test_what_a_stage_adds_to_its_rows_is_not_taken_for_ours(tmp_path: Path) -> 
     assert [found.doc_id for _, found in read_rows(path)] == ["__config__", "a"]
 
 
-@pytest.mark.parametrize("piece", [1, 7, 64, 1000, 2**16])
-def test_the_latest_run_is_found_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    monkeypatch.setattr(manifests, "_BLOCK_BYTES", piece)
+def test_the_latest_run_is_found(tmp_path: Path) -> None:
     first, second = CONFIG | {"run_id": "one"}, CONFIG | {"run_id": "two"}
     told = [first, row("a", "success"), second, row("b", "success", reason="x" * 100), row("__config__", "failure")]
     path = written(tmp_path, *told)
@@ -139,12 +137,3 @@ def test_failures_come_in_the_order_in_which_they_happened_last(tmp_path: Path) 
         tmp_path, CONFIG, row("a", "failure"), row("c", "failure"), row("b", "failure"), CONFIG, row("a", "failure")
     )
     assert [found.doc_id for found in ItemStatuses.read(path).failures()] == ["c", "b", "a"]
-
-
-def test_a_config_row_is_found_wherever_a_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, row("a", "success"), CONFIG | {"run_id": "one"}, *[row("b", "success")] * 3)
-    for piece in range(1, Path(path).stat().st_size + 2):
-        monkeypatch.setattr(manifests, "_BLOCK_BYTES", piece)
-        found = find_last_run(path)
-        assert found is not None, f"not with blocks of {piece} bytes"
-        assert found[1].run_id == "one"
