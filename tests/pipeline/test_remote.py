@@ -51,8 +51,7 @@ def library(tmp_path: Path) -> Library:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses of the objects whose content was requested."""
     found: list[str] = []
-    for name in ("_read_whole", "_read_range"):
-        monkeypatch.setattr(fetching, name, _note(found, getattr(fetching, name)))
+    monkeypatch.setattr(fetching, "_read", _note(found, fetching._read))
     return found
 
 
