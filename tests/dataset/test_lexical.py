@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import inorder
-from inorder.index.chunk_terms import IndexTerms
+from inorder.index.chunk_terms import summarize_terms
 from inorder.index.lexical.analysis import analyze
 from inorder.library.opening import find_index
 from tests.dataset.corpus import make_corpus, make_runs
@@ -146,9 +146,7 @@ def test_without_an_index_the_command_that_makes_one_is_named(tmp_path: Path) ->
 def test_the_totals_of_the_family_are_those_of_its_rows(runs: FolderRuns) -> None:
     data = inorder.open(runs.data)
     sizes = sorted(len(row.terms) for row in data.vectors("lexical"))
-    index = IndexTerms(find_index(str(runs.data)))
-    found = index.summarize()
-    index.close()
+    found = summarize_terms(find_index(str(runs.data)))
     assert (found["documents"], found["vectors"], found["terms"]) == (4, len(sizes), len(data.statistics()))
     assert found["nnz"]["avg"] == pytest.approx(sum(sizes) / len(sizes), abs=1e-4)
     assert found["nnz"]["p99"] == sizes[-1]

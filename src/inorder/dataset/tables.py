@@ -3,6 +3,7 @@ order of doc ids, as records or as columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,24 +13,22 @@ from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.tables import make_chunk_fields
 from inorder.documents.parquet import make_schema
-from inorder.errors import OperatorError
-from inorder.index.chunk_terms import IndexedTerms
+from inorder.errors import InfrastructureError, OperatorError
 
 from .document import DatasetDocument
+from .reader import DataReader, open_data
 from .results import (
     CHUNK_FORMAT,
     DENSE_FORMAT,
     DOCUMENT_FORMAT,
     SPARSE_FORMAT,
-    DataReader,
     DenseVectors,
     LoadedResult,
     ResultFormat,
     SparseRows,
     TableReader,
-    open_data,
 )
-from .terms import TermReader
+from .terms import IndexChangedError, IndexedTerms, TermReader
 
 FAMILIES = ("dense", "sparse", "lexical")
 DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
@@ -42,6 +41,8 @@ _DOCUMENT_FIELDS = [
 _ID_FIELDS = [("doc_id", pa.string()), ("chunk_id", pa.string()), ("number", pa.int32())]
 _LEXICAL = {"schema_version": "2"}
 """Version 1 had counts instead of weights."""
+ATTEMPTS = 5
+"""How often DATA is read again because a run has replaced what was to be read."""
 D = TypeVar("D")
 R = TypeVar("R")
 
@@ -133,6 +134,11 @@ class DataTable(ABC, Generic[D, R]):
     @abstractmethod
     def measure(self, doc_id: str, decoded: D) -> int:
         """About the size of the rows of a document."""
+
+
+def changes_meanwhile(data: str) -> InfrastructureError:
+    """The error if runs change DATA again and again while it is read."""
+    return InfrastructureError(f"{data} changes while it is exported; export it again when no run is active")
 
 
 def _describe_table(name: str, **more: str) -> dict[str, str]:
@@ -270,12 +276,14 @@ class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
     name, made_by = f"{VECTORS}/lexical", "index SRC"
 
     def open(self, reader: DataReader) -> TermReader:
-        return TermReader(reader.terms)
+        return reader.terms
 
     def read(self, data: str) -> Iterator[tuple[str, IndexedTerms]]:
-        with open_data(data) as reader:
-            for terms in self.open(reader).read_all():
-                yield terms.item_id, terms
+        for _ in range(ATTEMPTS):
+            with open_data(data) as reader, suppress(IndexChangedError):
+                yield from ((found.doc_id, found.value) for found in reader.terms.read_all())
+                return
+        raise changes_meanwhile(data)
 
     def list_rows(self, doc_id: str, decoded: IndexedTerms) -> Iterator[LexicalTerms]:
         for number, (chunk_id, terms) in enumerate(zip(decoded.chunk_ids, decoded.terms, strict=True)):

@@ -36,12 +36,12 @@ def _summarize_terms(data: str) -> dict[str, Any]:
     """The totals of the lexical vectors, which are read from the index; empty: it cannot be read, or the extra `ingest`
     is not installed."""
     try:
-        from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
+        from inorder.index.chunk_terms import summarize_terms  # with NumPy, which is slow to import
         from inorder.library.opening import find_index
     except ModuleNotFoundError:
         return {}
-    with suppress(InorderError), closing(IndexTerms(find_index(data))) as index:
-        return {"lexical": index.summarize()}
+    with suppress(InorderError):
+        return {"lexical": summarize_terms(find_index(data))}
     return {}
 
 

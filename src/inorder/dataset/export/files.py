@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from inorder.dataset.document import DatasetDocument
-from inorder.dataset.results import DataReader, LoadedResult
+from inorder.dataset.reader import DataReader
+from inorder.dataset.results import LoadedResult
 from inorder.dataset.tables import CHUNKS, DOCUMENTS, TABLES, DataTable, make_batch
 from inorder.documents.chunk.tables import write_chunks
 from inorder.documents.embed.tables import write_dense, write_sparse
@@ -151,7 +152,7 @@ def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> Non
 
 def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
     table = TABLES["vectors/lexical"]
-    batch = make_batch(table, [(decoded.item_id, decoded)], table.make_schema(decoded))
+    batch = make_batch(table, [(loaded.doc_id, decoded)], table.make_schema(decoded))
     write_table(buffer, pa.Table.from_batches([batch]).drop_columns(["doc_id", "number"]))
 
 
