@@ -28,11 +28,10 @@ from inorder.watch.status import WatchPlace
 
 from .comparison import Comparison, compare_rows
 from .dataset import build_dataset
-from .items import ItemDigest, fill_buckets, find_changes, read_run_rows
+from .items import ItemDigest, fill_buckets, read_run_rows
 from .limits import list_deltas, list_limits
 from .model import (
     DurationStats,
-    EventCounts,
     FileReport,
     ItemCounts,
     LongItem,
@@ -40,7 +39,6 @@ from .model import (
     RunPart,
     RunReport,
     SlowItem,
-    StepTime,
 )
 from .runs import StageRun, select_runs
 from .telemetry import TelemetryDigest
@@ -180,7 +178,6 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         counts=counts,
         files=_describe_files(data, run),
         is_pass=run.is_pass,
-        events=_count_events(digest),
         items_per_s=rate,
         bytes_per_s=float(digest.snapshot.get("bytes_per_s") or 0.0),
         input_bytes=int(digest.snapshot.get("input_bytes") or 0),
@@ -207,7 +204,6 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         warnings=items.warnings.build(),
         notes=list((digest.outcome or {}).get("warnings", [])),
         groups=[{"name": name, **values} for name, values in (digest.snapshot.get("groups") or {}).items()],
-        changes=find_changes(run, items),
         damaged_lines=items.damaged + digest.damaged_lines,
         has_telemetry=bool(run.parts),
     )
@@ -261,10 +257,7 @@ def _describe_files(data: str, run: StageRun) -> FileReport | None:
         files=outcome.counts.files,
         line=describe_counts(outcome.counts),
         not_read=[*describe_not_read(outcome.not_read), *pages],
-        steps=[
-            StepTime(step=step, files=totals.files, failed=totals.failed, duration_s=totals.duration_s)
-            for step, totals in outcome.steps.items()
-        ],
+        steps=outcome.steps,
     )
 
 
@@ -285,20 +278,6 @@ def _count_items(run: StageRun, files: _RunFiles, digest: TelemetryDigest, items
         total=None if total is None else max(total, done),
         adopted=(digest.outcome or {}).get("adopted", digest.snapshot.get("items_adopted") or 0),
         **counts,
-    )
-
-
-def _count_events(digest: TelemetryDigest) -> EventCounts:
-    marks, spans = digest.count_marks(), digest.list_spans()
-    return EventCounts(
-        retries=marks.get("retry", 0),
-        reclaims=marks.get("reclaim", 0),
-        returned=digest.returned,
-        lost_workers=marks.get("lost", 0),
-        overruns=marks.get("overrun", 0),
-        refused=int(digest.snapshot.get("refused") or 0),
-        pauses=sum(span.kind == "paused" for span in spans),
-        stalls=sum(span.kind == "stalled" for span in spans),
     )
 
 

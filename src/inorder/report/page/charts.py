@@ -54,21 +54,6 @@ def draw_fronts(run: RunReport) -> str:
     return plot.render(f"{run.run_id}:fronts", label, lambda value: format_count(int(value)))
 
 
-def draw_stages(runs: Sequence[RunReport]) -> list[tuple[str, str]]:
-    """When each run of a pipeline was active, with its name."""
-    start_ms = min(run.started_ms for run in runs)
-    length_ms = max(run.last_ms for run in runs) - start_ms
-    rows = []
-    for run in runs:
-        plot = SvgPlot(length_ms, 1, 14)
-        for part in run.parts:
-            span = f"{format_ms(part.last_ms - part.started_ms)} from {format_axis_time(part.started_ms - start_ms)} on"
-            plot.add_box((part.started_ms - start_ms, part.last_ms - start_ms), (0, 1), f"stage-{run.state}", span)
-        label = f"{run.stage}: {run.state} after {format_ms(run.active_ms)}"
-        rows.append((label, plot.render("stage", label, time=False)))
-    return rows
-
-
 def draw_lag(run: RunReport) -> str:
     """How many items the commits are behind the workers."""
     series = run.series
