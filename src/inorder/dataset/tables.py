@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.tables import make_chunk_fields
 from inorder.documents.parquet import make_schema
 from inorder.errors import InfrastructureError, OperatorError
 
@@ -38,6 +37,16 @@ _DOCUMENT_FIELDS = [
     *((name, pa.string(), name) for name in ("input_sha256", "text", "markdown", "doctags", "json")),
 ]
 """The columns of documents: name, type, and the attribute of a document."""
+_CHUNK_FIELDS = [
+    *((name, pa.string()) for name in ("chunk_id", "doc_id")),
+    ("number", pa.int32()),
+    ("text", pa.string()),
+    ("tokens", pa.int32()),
+    *((name, pa.int64()) for name in ("start", "end")),
+    ("section_path", pa.list_(pa.string())),
+    ("pages", pa.list_(pa.int32())),
+    ("refs", pa.list_(pa.string())),
+]
 _ID_FIELDS = [("doc_id", pa.string()), ("chunk_id", pa.string()), ("number", pa.int32())]
 _LEXICAL = {"schema_version": "2"}
 """Version 1 had counts instead of weights."""
@@ -187,11 +196,11 @@ class ChunkTable(DataTable[list[Chunk], Chunk]):
         return iter(decoded)
 
     def make_schema(self, first: list[Chunk]) -> Any:
-        return make_schema(make_chunk_fields(), _describe_table("chunks") | {"schema_version": str(CHUNK_VERSION)})
+        return make_schema(_CHUNK_FIELDS, _describe_table("chunks") | {"schema_version": str(CHUNK_VERSION)})
 
     def make_arrays(self, documents: Sequence[tuple[str, list[Chunk]]], schema: Any) -> list[Any]:
         chunks = [chunk for _, decoded in documents for chunk in decoded]
-        return [pa.array([getattr(chunk, name) for chunk in chunks], kind) for name, kind in make_chunk_fields()]
+        return [pa.array([getattr(chunk, name) for chunk in chunks], kind) for name, kind in _CHUNK_FIELDS]
 
     def measure(self, doc_id: str, decoded: list[Chunk]) -> int:
         return sum(len(chunk.text) + 200 for chunk in decoded)
@@ -252,7 +261,8 @@ class SparseTable(DataTable[SparseRows, SparseTerms]):
 
     def make_schema(self, first: SparseRows) -> Any:
         lists = [("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))]
-        return make_schema([*_ID_FIELDS, *lists], _describe_table("sparse"))
+        facts = {"provider": first.provider, "vocabulary": str(first.vocabulary)}
+        return make_schema([*_ID_FIELDS, *lists], _describe_table("sparse", **facts))
 
     def make_arrays(self, documents: Sequence[tuple[str, SparseRows]], schema: Any) -> list[Any]:
         parts = [vector for _, decoded in documents for vector in decoded.vectors]
