@@ -327,10 +327,9 @@ def _list_durations(digest: TelemetryDigest, items: ItemDigest) -> list[Duration
     """The durations of the telemetry; execution times from the rows, which have all of them."""
     found = []
     for name, (title, meaning) in _DURATIONS.items():
+        values: dict[str, Any] = digest.histograms.get(name, {})
         if name == "item_exec_ms":
-            found.append(items.durations.build(name, title, meaning))
-            continue
-        values = digest.histograms.get(name, {})
+            values = items.durations.summarize() | {"buckets": items.durations.list_buckets()}
         found.append(
             DurationStats(
                 name=name,

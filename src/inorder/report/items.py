@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from inorder.stage.manifest.reader import ManifestRow, read_lines
+from inorder.stage.monitor.histograms import Histogram
 
 from .comparison import FailedItem, describe_failed
-from .model import ROWS_MAX, DurationStats, FailureTable, SlowItem, Tallies, Tally
+from .model import ROWS_MAX, FailureTable, SlowItem, Tallies, Tally
 from .runs import RowRange, StageRun
 
 _TEXTS_MAX = 5000
@@ -77,45 +78,6 @@ def fill_buckets(pairs: Iterable[Sequence[float]]) -> list[tuple[float, int]]:
     return [(round(10 ** (place / _BUCKETS_PER_DECADE), 4), coarse[place]) for place in range(low, high + 1)]
 
 
-class DurationCounter:
-    """A histogram of durations in buckets of a logarithmic scale, with the quantiles of the buckets."""
-
-    def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
-        self.count = 0
-        self.max_ms = 0.0
-
-    def add(self, duration_ms: float) -> None:
-        """Add a duration."""
-        self.count += 1
-        self.max_ms = max(self.max_ms, duration_ms)
-        self._buckets[math.ceil(math.log10(max(duration_ms, 0.001)) * 100)] += 1
-
-    def quantile(self, share: float) -> float:
-        """The duration that this share does not exceed, within 2.5 %."""
-        wanted, seen = share * self.count, 0
-        for bucket in sorted(self._buckets):
-            seen += self._buckets[bucket]
-            if seen >= wanted:
-                return round(min(10 ** (bucket / 100), self.max_ms), 3)
-        return 0.0
-
-    def build(self, name: str, title: str, meaning: str) -> DurationStats:
-        """Return the histogram."""
-        buckets = fill_buckets([(10 ** (bucket / 100), count) for bucket, count in self._buckets.items()])
-        return DurationStats(
-            name=name,
-            title=title,
-            meaning=meaning,
-            count=self.count,
-            p50_ms=self.quantile(0.5),
-            p95_ms=self.quantile(0.95),
-            p99_ms=self.quantile(0.99),
-            max_ms=round(self.max_ms, 3),
-            buckets=buckets,
-        )
-
-
 class ItemDigest:
     """What the rows of a run say."""
 
@@ -125,7 +87,7 @@ class ItemDigest:
         """The items of the wanted seqs."""
         self.succeeded = self.skipped = self.failed = self.damaged = 0
         self.skips, self.warnings = TextCounter(), TextCounter()
-        self.durations = DurationCounter()
+        self.durations = Histogram()
         self._slowest: list[tuple[float, int, int, SlowItem]] = []
         self._kept = 0
         self._categories = TextCounter()
@@ -150,7 +112,7 @@ class ItemDigest:
             self.skipped += 1
             self.skips.add(UP_TO_DATE if row.is_satisfied else row.reason, row.doc_id)
             return
-        self.durations.add(row.duration_s * 1000)
+        self.durations.record(row.duration_s * 1000)
         self._keep_slow(row, step)
         if row.status == "success":
             self.succeeded += 1

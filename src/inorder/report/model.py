@@ -84,7 +84,7 @@ class HeatMap(msgspec.Struct, frozen=True, kw_only=True):
     """Column, row and count of each cell that is not empty."""
 
 
-class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerRow(msgspec.Struct, kw_only=True):
     """One worker: how busy it was in each column of the timeline."""
 
     worker: int
