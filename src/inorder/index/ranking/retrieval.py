@@ -19,7 +19,6 @@ import numpy.typing as npt
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
-from inorder.index.lexical.analysis import analyze
 from inorder.index.lexical.scoring import LexicalIndex
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
@@ -340,11 +339,8 @@ class Searcher:
     def suggest_words(self, query: Query) -> list[str]:
         """Words of the index that are similar to those words of the question that it does not have."""
         groups = query.make_groups(self.languages)
-        missing = {form for group in groups if not self._lexical.has_any(group) for form in group.forms}
         found: list[str] = []
-        for term in query.terms:
-            if not missing.intersection(analyze(term)):
-                continue
+        for term in dict.fromkeys(group.forms[0] for group in groups if not self._lexical.has_any(group)):
             known = self._connection.execute(
                 "SELECT DISTINCT name FROM symbols JOIN files ON files.id = file "
                 "WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",

@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from .files import MatrixFile
-from .row_chunks import ChunkIds, find_narrow_type, read_matrix_chunks
+from .row_chunks import ChunkIds, read_matrix_chunks
 from .writing import MatrixRows
 
 _COPIED_ROWS = 512
@@ -25,7 +25,7 @@ class StoredRows:
         self._files = [file for file in files if not file.find_problem() and not file.is_altered()]
         self.is_whole = len(self._files) == len(files)
         """Whether all files are as they were written."""
-        self._chunks = read_matrix_chunks(connection, self._files, find_narrow_type(connection))
+        self._chunks = read_matrix_chunks(connection, self._files)
         self._starts = np.cumsum([0, *(file.shape[0] for file in self._files)])
         """The number of the first row of each file, when the rows of all are numbered together."""
         self._resources = ExitStack()
