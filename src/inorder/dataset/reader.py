@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 
 from inorder.library.snapshots import GenerationReader
 
-from .results import LibraryResults, ResultFormat, TableReader
+from .results import LibraryResults, ResultFormat
 from .terms import TermReader
 
 
@@ -29,7 +29,7 @@ class DataReader:
         self.list_copies = self._generation.list_copies
         self.find_original = self._generation.find_original
 
-    def open(self, format_: ResultFormat) -> TableReader:
+    def open(self, format_: ResultFormat) -> LibraryResults:
         """The results of one kind, of which there may be none."""
         return LibraryResults(self._generation, format_)
 

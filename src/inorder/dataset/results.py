@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -56,22 +56,6 @@ class SparseRows(NamedTuple):
     """The size of the vocabulary of the provider."""
 
 
-class TableReader(Protocol):
-    """The results that a table is made of, by their doc ids."""
-
-    def iterate(self, after: str = "") -> Iterator[ListedResult]:
-        """What there is, in the order of doc ids; what follows `after`."""
-
-    def read_version(self) -> object:
-        """Another one after every change of what this reader shows."""
-
-    def has(self, doc_id: str) -> bool:
-        """Whether there is a result for a document."""
-
-    def load(self, doc_id: str) -> LoadedResult | None:
-        """Load a result as it is now; None: there is none. Raises IntegrityError if it is damaged."""
-
-
 class ResultFormat(NamedTuple):
     """A kind of results."""
 
@@ -82,7 +66,7 @@ class ResultFormat(NamedTuple):
 
 
 class LibraryResults:
-    """The results of one kind in a library."""
+    """The results of one kind in a library, by their doc ids."""
 
     def __init__(self, generation: GenerationReader, format_: ResultFormat) -> None:
         self._generation = generation

@@ -22,10 +22,10 @@ from .results import (
     DOCUMENT_FORMAT,
     SPARSE_FORMAT,
     DenseVectors,
+    LibraryResults,
     LoadedResult,
     ResultFormat,
     SparseRows,
-    TableReader,
 )
 from .terms import IndexChangedError, IndexedTerms, TermReader
 
@@ -110,7 +110,7 @@ class DataTable(ABC, Generic[D, R]):
     made_by: str
     """The command that makes the results."""
 
-    def open(self, reader: DataReader) -> TableReader:
+    def open(self, reader: DataReader) -> LibraryResults:
         """The results in DATA, of which there may be none."""
         return reader.open(self.format)
 

@@ -23,7 +23,7 @@ from inorder.index.rows import CODE, DOCUMENT, count_terms
 from inorder.library.opening import find_index
 from inorder.library.snapshots import GenerationReader, IndexedFile
 
-from .results import ListedResult, LoadedResult
+from .results import LibraryResults, ListedResult, LoadedResult
 
 WEIGHTS_VERSION = 1
 """To be increased whenever the same index gives other weights."""
@@ -54,7 +54,7 @@ class IndexedTerms(NamedTuple):
     """What the weights are made of, which is the same for all files."""
 
 
-class TermReader:
+class TermReader(LibraryResults):
     """The terms of documents and source files of one generation, as results."""
 
     def __init__(self, generation: GenerationReader) -> None:

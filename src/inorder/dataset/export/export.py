@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from inorder.dataset.reader import DataReader, open_data
-from inorder.dataset.results import TableReader
+from inorder.dataset.results import LibraryResults
 from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, changes_meanwhile
 from inorder.dataset.terms import IndexChangedError
 from inorder.errors import OperatorError, require
@@ -201,7 +201,7 @@ class _Export:
     def _write(
         self,
         table: DataTable[Any, Any],
-        results: TableReader,
+        results: LibraryResults,
         shard: Shard,
         version: str,
         number: int,
@@ -244,7 +244,7 @@ class _Export:
 
 
 def _decode_documents(
-    table: DataTable[Any, Any], results: TableReader, shard: Shard, key: ShardKey
+    table: DataTable[Any, Any], results: LibraryResults, shard: Shard, key: ShardKey
 ) -> Iterator[tuple[str, Any]]:
     """The documents of a shard as they are now. They are added to `key`."""
     for result in results.iterate(shard.after):

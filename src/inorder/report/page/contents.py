@@ -118,7 +118,7 @@ def _make_families(families: dict[str, dict[str, Any]]) -> str:
             escape_text(name),
             format_count(values.get("vectors", 0)),
             format_count(values.get("documents", 0)),
-            escape_text(str(values.get("provider", ""))),
+            escape_text(", ".join(values.get("providers", ()))),
         ]
         for name, values in families.items()
     ]
