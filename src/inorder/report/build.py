@@ -62,7 +62,7 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
     Args:
         data: The folder DATA.
         runs: Ids of runs, which may be abbreviated; empty: the latest run of every stage.
-        dataset: Whether to describe the contents of DATA as well, which reads every manifest to its end.
+        dataset: Whether to describe the contents of DATA as well.
 
     Raises:
         OperatorError: A run is not in DATA, or its id is ambiguous.
@@ -145,8 +145,7 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
     files = _RunFiles(data, run)
     digest = TelemetryDigest()
     for part in run.parts:
-        is_last = part is run.parts[-1]
-        digest.add_part(part, files.last_sign_ms if is_last and not _has_ended(part.path) else None)
+        digest.add_part(part, files.last_sign_ms if part is run.parts[-1] else None)
     longest = {item.seq: item for item in digest.list_longest()}
     items = ItemDigest(longest)
     items.read(run)
@@ -207,17 +206,6 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         damaged_lines=items.damaged + digest.damaged_lines,
         has_telemetry=bool(run.parts),
     )
-
-
-def _has_ended(path: str) -> bool:
-    """Whether a telemetry file has the end of its run, which is in its last lines."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 2**16))
-            tail = file.read()
-    except OSError:
-        return False
-    return b'"event":"run_ended"' in tail or b'"event":"run_failed"' in tail
 
 
 def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tuple[str, str]:

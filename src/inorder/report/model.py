@@ -296,18 +296,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     has_telemetry: bool = True
 
 
-class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in the history of a stage."""
-
-    run_id: str
-    started_at: str
-    succeeded: int
-    skipped: int
-    failed: int
-    items: int
-    """Items with results in DATA after this run."""
-
-
 class FilePoint(msgspec.Struct, frozen=True, kw_only=True):
     """One run in the history of the library."""
 
@@ -340,15 +328,6 @@ class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
 
 
-class StageContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage has made in all of its runs."""
-
-    stage: str
-    items: dict[str, int]
-    history: list[RunPoint] = []
-    runs: int = 0
-
-
 class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of DATA."""
 
@@ -361,7 +340,6 @@ class DatasetReport(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of DATA."""
 
     library: LibraryContents | None = None
-    stages: list[StageContents] = []
     disk: list[DiskUsage] = []
     bytes_total: int = 0
 

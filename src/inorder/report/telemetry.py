@@ -98,7 +98,8 @@ class TelemetryDigest:
         self.outcome = self.failure = None
         for line in _read_lines(file.path):
             self._take(line)
-        self.advance(max(self._last_ms, last_sign_ms or 0))
+        if self.outcome is None and self.failure is None:
+            self.advance(last_sign_ms or 0)
         self._close_spans()
         end = "ended" if self.outcome is not None else "failed" if self.failure is not None else ""
         self.workers.close_part(self._at_ms)

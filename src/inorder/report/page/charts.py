@@ -133,10 +133,10 @@ def draw_histogram(stats: DurationStats) -> str:
     return f"{draw_bars(bars, label, 'items')}{ends}"
 
 
-def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str, height: int = 90) -> str:
+def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str) -> str:
     """Bars side by side, the first and the last of them named."""
     most = max((count for _, count in bars), default=0)
-    plot = SvgPlot(max(1, len(bars)), max(1, most), height)
+    plot = SvgPlot(max(1, len(bars)), max(1, most), 90)
     for place, (name, count) in enumerate(bars):
         if count:
             least = max(count, most * 0.02)
