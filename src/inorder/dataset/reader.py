@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cached_property
 
 from inorder.library.snapshots import GenerationReader
 
@@ -24,10 +25,13 @@ class DataReader:
         self.data = data
         """The absolute path of DATA."""
         self._generation = GenerationReader(data)
-        self.terms = TermReader(self._generation)
-        """The terms of the index, of which there may be none."""
         self.list_copies = self._generation.list_copies
         self.find_original = self._generation.find_original
+
+    @cached_property
+    def terms(self) -> TermReader:
+        """The terms of the index, of which there may be none."""
+        return TermReader(self.data, self._generation)
 
     def open(self, format_: ResultFormat) -> LibraryResults:
         """The results of one kind, of which there may be none."""
@@ -35,5 +39,6 @@ class DataReader:
 
     def close(self) -> None:
         """Close everything. Idempotent."""
-        self.terms.close()
+        if "terms" in self.__dict__:
+            self.terms.close()
         self._generation.close()

@@ -1,27 +1,32 @@
 """The lexical vectors of DATA: the terms of the chunks of the index, and their weights.
 
-The weights of one file depend on all files. So the terms of all files are counted first, into a temporary database,
-which is on disk if they are many. No transaction is open meanwhile, so a run can publish at any time.
+The weights of one file depend on all files. So the terms of all files are weighed first, in one transaction, into
+temporary files. No transaction is open while a caller works with them, so a run can publish at any time.
 """
 
 import sqlite3
+from array import array
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from contextlib import closing
 from hashlib import blake2b
+from itertools import groupby, islice, repeat
+from operator import itemgetter
+from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from inorder.documents.parquet import make_schema
 from inorder.index.chunk_terms import count_index_terms
-from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.schema import ANALYSIS_VERSION
 from inorder.index.lexical.scoring import LENGTH_WEIGHT, SATURATION
-from inorder.index.lexical.weights import TermWeights
+from inorder.index.lexical.weights import WeightedTerms
+from inorder.index.place import IndexConnection
 from inorder.index.ranking.retrieval import HEAD_WEIGHTS
-from inorder.index.rows import CODE, DOCUMENT, count_terms
+from inorder.index.rows import CODE, DOCUMENT
 from inorder.library.opening import find_index
-from inorder.library.snapshots import GenerationReader, IndexedFile
+from inorder.library.snapshots import GenerationReader
 
 from .results import LibraryResults, ListedResult, LoadedResult
 
@@ -37,11 +42,16 @@ _FORMULA = {
 _CHUNK_BYTES = 400
 """About the size of the terms of a chunk in a shard."""
 _PAGE = 1000
-_TERMS = msgspec.msgpack.Decoder(tuple[str, str, list[str], FileTerms])
+_IN_MEMORY_BYTES = 1 << 24
+"""A larger temporary file is on disk."""
+_CHUNKS = (
+    "SELECT item_id, digest, files.kind, chunks.id, chunk_id FROM files JOIN chunks ON file = files.id "
+    "ORDER BY item_id, chunks.number"
+)
 
 
 class IndexChangedError(Exception):
-    """A later generation has replaced files of this one before their terms were counted."""
+    """A later generation was published before the terms of this one were weighed."""
 
 
 class IndexedTerms(NamedTuple):
@@ -55,78 +65,87 @@ class IndexedTerms(NamedTuple):
 
 
 class TermReader(LibraryResults):
-    """The terms of documents and source files of one generation, as results."""
+    """The terms of documents and source files of one generation, as results. Loading them in the order of ids is
+    fast."""
 
-    def __init__(self, generation: GenerationReader) -> None:
+    def __init__(self, data: str, generation: GenerationReader) -> None:
+        self._data = data
         self._generation = generation
+        self._files = sqlite3.connect("", check_same_thread=False)  # on disk if they are many
+        self._files.execute("CREATE TABLE files (item_id TEXT PRIMARY KEY, digest TEXT, chunk_ids BLOB) WITHOUT ROWID")
+        self._postings = SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115 - `close` closes it
+        self._weighted: WeightedTerms | None = None
+        self._rest: Iterator[LoadedResult] | None = None
+        self._last = ""
 
     def iterate(self, after: str = "") -> Iterator[ListedResult]:
         """The documents and source files in the order of their ids, those that follow `after`."""
-        for each in self._list(after):
-            yield ListedResult(each.item_id, each.chunks * _CHUNK_BYTES, self._hash(each.digest))
+        while page := self._generation.list_indexed(after, _PAGE):
+            for each in page:
+                if each.chunks:
+                    yield ListedResult(each.item_id, each.chunks * _CHUNK_BYTES, self._hash(each.digest))
+            after = page[-1].item_id
 
     def read_version(self) -> object:
         """The generation, and how many of its files are still there."""
         return self._generation.epoch, self._generation.count_indexed()
 
     def has(self, doc_id: str) -> bool:
-        """Whether the index has a document."""
-        return self._find(doc_id) is not None
+        """Whether the index has a document. Raises as `weigh` does."""
+        self.weigh()
+        return self._files.execute("SELECT 1 FROM files WHERE item_id = ?", (doc_id,)).fetchone() is not None
 
     def load(self, doc_id: str) -> LoadedResult | None:
-        """Load the terms of a document; None: the index does not have it. Raises as `read_all` does."""
-        found = self._find(doc_id)
-        return None if found is None else self._weigh(doc_id, found)
+        """Load the terms of a document; None: the index does not have it. Raises as `weigh` does."""
+        if self._rest is None or doc_id <= self._last:
+            self._rest = self.read_all()
+        found = next((each for each in self._rest if each.doc_id >= doc_id), None)
+        self._last = doc_id if found is None else found.doc_id
+        return found if found is not None and found.doc_id == doc_id else None
+
+    def weigh(self) -> None:
+        """Weigh the terms of all files, if there are any. Raises IndexChangedError if a later generation was published
+        since the reader was opened."""
+        if self._weighted is None and self._generation.count_indexed():
+            with closing(IndexConnection(find_index(self._data))) as index, index.snapshot() as connection:
+                if index.version != self._generation.epoch:
+                    raise IndexChangedError("the index has changed since the reader was opened")
+                self._weighted = self._weigh(connection)
 
     def read_all(self) -> Iterator[LoadedResult]:
-        """The terms of all documents and source files, in the order of their ids. Raises IndexChangedError if a later
-        generation has replaced some of them."""
-        for item_id, found in self._counted[0].execute("SELECT item_id, terms FROM files ORDER BY item_id"):
-            yield self._weigh(item_id, found)
+        """The terms of all documents and source files, in the order of their ids. Raises as `weigh` does."""
+        self.weigh()
+        if self._weighted is None:
+            return
+        names, rows = self._weighted.terms, iter(self._weighted)
+        facts = _FORMULA | {"chunks": str(len(self._weighted)), "terms": str(len(names))}
+        for item_id, digest, packed in self._files.execute("SELECT * FROM files ORDER BY item_id"):
+            chunk_ids = msgspec.msgpack.decode(packed)
+            terms = [
+                dict(zip([names[at] for at in numbers.tolist()], weights.tolist(), strict=True))
+                for numbers, weights in islice(rows, len(chunk_ids))
+            ]
+            yield LoadedResult(item_id, self._hash(digest), "", "", IndexedTerms(chunk_ids, terms, facts))
 
     def close(self) -> None:
-        """Remove what was counted. Idempotent."""
-        if "_counted" in self.__dict__:
-            self._counted[0].close()
-
-    def _find(self, doc_id: str) -> bytes | None:
-        row = self._counted[0].execute("SELECT terms FROM files WHERE item_id = ?", (doc_id,)).fetchone()
-        return None if row is None else row[0]
-
-    def _weigh(self, doc_id: str, content: bytes) -> LoadedResult:
-        weights = self._counted[1]
-        kind, digest, chunk_ids, terms = _TERMS.decode(content)
-        facts = _FORMULA | {"chunks": str(weights.chunks), "terms": str(len(weights.found))}
-        found = IndexedTerms(chunk_ids, weights.weigh(terms, HEAD_WEIGHTS[kind]), facts)
-        return LoadedResult(doc_id, self._hash(digest), "", "", found)
+        """Remove the temporary files. Idempotent."""
+        self._files.close()
+        self._postings.close()
 
     def _hash(self, digest: str) -> str:
         """Changes whenever the terms or weights of a file may change: they depend on all files."""
         state = f"{WEIGHTS_VERSION} {_FORMULA} {self._generation.content_hash} {digest}"
         return blake2b(state.encode(), digest_size=32).hexdigest()
 
-    def _list(self, after: str) -> Iterator[IndexedFile]:
-        """The files that have chunks."""
-        while page := self._generation.list_indexed(after, _PAGE):
-            yield from (each for each in page if each.chunks)
-            after = page[-1].item_id
-
-    @cached_property
-    def _counted(self) -> tuple[sqlite3.Connection, TermWeights]:
-        """The kind and digest of each file with the ids and the terms of its chunks, encoded; and the weights."""
-        count, weights = self._generation.count_indexed(), TermWeights()
-        database = sqlite3.connect("", check_same_thread=False)
-        database.execute("CREATE TABLE files (item_id TEXT PRIMARY KEY, terms BLOB) WITHOUT ROWID")
-        for each in self._list(""):
-            found = self._generation.read_indexed(each.item_id)
-            if found is not None:
-                terms, chunk_ids = count_terms(found.rows), [chunk.chunk_id for chunk in found.rows.chunks]
-                weights.add(terms)
-                row = each.item_id, msgspec.msgpack.encode((each.kind, each.digest, chunk_ids, terms))
-                database.execute("INSERT INTO files VALUES (?, ?)", row)
-        if self._generation.count_indexed() != count:
-            raise IndexChangedError("the index has changed while its terms were counted")
-        return database, weights
+    def _weigh(self, connection: sqlite3.Connection) -> WeightedTerms:
+        chunks, shares = array("q"), array("d")
+        for (item_id, digest, kind), rows in groupby(connection.execute(_CHUNKS), itemgetter(0, 1, 2)):
+            numbers, chunk_ids = zip(*((number, chunk_id) for *_, number, chunk_id in rows), strict=True)
+            row = item_id, digest, msgspec.msgpack.encode(chunk_ids)
+            self._files.execute("INSERT INTO files VALUES (?, ?, ?)", row)
+            chunks.extend(numbers)
+            shares.extend(repeat(HEAD_WEIGHTS[kind], len(numbers)))
+        return WeightedTerms(connection, np.array(chunks, np.int64), np.array(shares, np.float64), self._postings)
 
 
 def make_statistics(data: str) -> Any:

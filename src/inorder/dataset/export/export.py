@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from inorder.dataset.reader import DataReader, open_data
 from inorder.dataset.results import LibraryResults
-from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, changes_meanwhile
+from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, LexicalTable, changes_meanwhile
 from inorder.dataset.terms import IndexChangedError
 from inorder.errors import OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
@@ -98,8 +98,11 @@ def _export_one_state(
 ) -> ExportOutcome:
     """Export tables as they are at one moment. If a run changes one of them meanwhile, nothing is published, and all
     are exported again; shards that are still the same are kept."""
-    for _ in range(ATTEMPTS):
+    has_terms = any(isinstance(table, LexicalTable) for table in tables)
+    for attempt in range(ATTEMPTS):
         with open_data(data) as reader, suppress(IndexChangedError):
+            if has_terms and attempt:
+                reader.terms.weigh()  # before anything else, because runs publish while this export goes on
             outcome = _Export(reader, open_target(), options, on_progress).run(tables)
             if outcome is not None:
                 return outcome
