@@ -122,12 +122,12 @@ def test_the_policy_of_the_page_lets_its_own_style_and_script_work(pages: dict[s
 def test_tables_are_filtered_and_paged_by_keyboard(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page().page
     page.goto(pages["finished"].as_uri())
-    rows = page.locator("table", has_text="Failed items").locator("tbody tr:visible")
+    rows = page.locator("table", has_text="Failed in this run").locator("tbody tr:visible")
     assert rows.count() == 10
-    page.focus("button[aria-label='Next page: Failed items']")
+    page.focus("button[aria-label='Next page: Failed in this run']")
     page.keyboard.press("Enter")
     assert rows.count() == 2
-    page.focus("input[aria-label='Filter: Failed items']")
+    page.focus("input[aria-label='Filter: Failed in this run']")
     page.keyboard.type("35.txt")
     assert rows.count() == 1
     page.focus("summary >> visible=true")
@@ -160,7 +160,7 @@ def test_the_page_says_everything_without_scripts(pages: dict[str, Path], browse
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["finished"].as_uri())
-    assert page.locator("table", has_text="Failed items").locator("tbody tr:visible").count() == 12
+    assert page.locator("table", has_text="Failed in this run").locator("tbody tr:visible").count() == 12
     assert page.locator("svg.plot").first.is_visible()
     context.close()
 
@@ -170,7 +170,7 @@ def test_paper_is_white_in_the_dark_theme_and_has_every_row(pages: dict[str, Pat
     page.goto(pages["finished"].as_uri())
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.locator("table", has_text="Failed items").locator("tbody tr:visible").count() == 12
+    assert page.locator("table", has_text="Failed in this run").locator("tbody tr:visible").count() == 12
 
 
 def test_hostile_names_run_nothing(tmp_path: Path, open_page: OpenPage) -> None:

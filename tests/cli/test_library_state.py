@@ -176,13 +176,13 @@ def test_the_report_has_one_run_with_counts_in_files_and_times_per_step(cli: Com
     [run] = found["runs"]
     assert (run["stage"], run["run_id"], run["state"]) == ("run", outcome.run_id, "finished")
     assert run["files"]["line"] == describe_counts(outcome.counts)
-    assert {step["step"]: (step["files"], step["failed"]) for step in run["files"]["steps"]} == {
+    assert {name: (step["files"], step["failed"]) for name, step in run["files"]["steps"].items()} == {
         "doctags": (1, 1),
         "chunk": (1, 0),
         "index": (2, 0),
         "embed:dense": (1, 0),
     }
-    assert all(step["duration_s"] > 0 for step in run["files"]["steps"])
+    assert all(step["duration_s"] > 0 for step in run["files"]["steps"].values())
     assert [(row["item_id"], row["step"]) for row in run["failures"]["rows"]] == [("docs/torn.pdf", "doctags")]
     assert "1 failed file" in found["verdict"]["sentence"]
     assert found["dataset"]["library"]["line"] == "5 files: 2 read, 1 copy, 1 failed, 1 not read"

@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_written_leaves_no_manifest(runs: FolderRuns, monk
     wanted = read_tree(runs.folder / "out")
     runs.write("docs/tides.md", f"{TIDES}\nMore.\n")
     runs.run()
-    monkeypatch.setattr("inorder.dataset.export.files.write_dense", fail)
+    monkeypatch.setattr("inorder.dataset.export.files.write_rows", fail)
     with pytest.raises(inorder.InfrastructureError, match="No space left"):
         inorder.open(runs.data).export(runs.folder / "out", format="files")
     assert not (runs.folder / "out" / "_inorder.json").exists()

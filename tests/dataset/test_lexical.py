@@ -1,6 +1,8 @@
 """Lexical vectors: the terms of the published index and their weights, as rows, columns and exports."""
 
 import json
+import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import inorder
-from inorder.index.chunk_terms import IndexTerms
+from inorder.dataset.reader import open_data
+from inorder.dataset.terms import IndexChangedError
+from inorder.index.chunk_terms import summarize_terms
 from inorder.index.lexical.analysis import analyze
+from inorder.library.connection import library_path
 from inorder.library.opening import find_index
 from tests.dataset.corpus import make_corpus, make_runs
 from tests.documents.workspace import PROSE
@@ -130,6 +135,34 @@ def test_an_index_that_is_published_meanwhile_is_seen_by_the_next_iteration(runs
     assert list(rows) != before
 
 
+def test_terms_are_read_from_the_index_and_not_from_texts(runs: FolderRuns) -> None:
+    rows = inorder.open(runs.data).vectors("lexical")
+    before = list(rows)
+    with closing(sqlite3.connect(library_path(str(runs.data)))) as connection, connection:
+        connection.execute("DELETE FROM texts")
+    assert list(rows) == before
+
+
+def test_terms_are_loaded_in_any_order(runs: FolderRuns) -> None:
+    with open_data(str(runs.data)) as reader:
+        wanted = {found.doc_id: found for found in reader.terms.read_all()}
+        for doc_id in ["src/horn.py", "docs/missing.md", "docs/note.md", "docs/note.md", "src/z.py", *wanted]:
+            assert reader.terms.load(doc_id) == wanted.get(doc_id)
+            assert reader.terms.has(doc_id) == (doc_id in wanted)
+
+
+def test_terms_are_of_the_generation_of_the_reader_or_refused(runs: FolderRuns) -> None:
+    data = str(runs.data)
+    with open_data(data) as early, open_data(data) as late:
+        before = list(early.terms.read_all())
+        assert next(late.terms.iterate()).doc_id == before[0].doc_id
+        runs.write("docs/new.md", "# Horns\n\nThe horn sounds in fog.\n")  # removes nothing that was listed
+        runs.run("docs", "src")
+        assert list(early.terms.read_all()) == before
+        with pytest.raises(IndexChangedError):
+            late.terms.load(before[0].doc_id)
+
+
 def test_without_an_index_the_command_that_makes_one_is_named(tmp_path: Path) -> None:
     runs = FolderRuns(tmp_path, dense="hash:16", commands=("doctags", "chunk", "embed"))
     runs.write("docs/a.md", "# Tide\n\nThe tide turns.\n")
@@ -146,9 +179,7 @@ def test_without_an_index_the_command_that_makes_one_is_named(tmp_path: Path) ->
 def test_the_totals_of_the_family_are_those_of_its_rows(runs: FolderRuns) -> None:
     data = inorder.open(runs.data)
     sizes = sorted(len(row.terms) for row in data.vectors("lexical"))
-    index = IndexTerms(find_index(str(runs.data)))
-    found = index.summarize()
-    index.close()
+    found = summarize_terms(find_index(str(runs.data)))
     assert (found["documents"], found["vectors"], found["terms"]) == (4, len(sizes), len(data.statistics()))
     assert found["nnz"]["avg"] == pytest.approx(sum(sizes) / len(sizes), abs=1e-4)
     assert found["nnz"]["p99"] == sizes[-1]

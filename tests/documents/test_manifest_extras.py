@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import median_low
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -129,13 +130,11 @@ def test_row_groups_have_16_to_64_megabytes(rows: int, size: int, wanted: int) -
 
 
 def test_a_large_table_is_written_in_several_row_groups_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.documents.embed.tables import write_dense
-
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 32 * 1024)
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES_MAX", 64 * 1024)
     vectors = np.eye(300, dtype=np.float32)
     file = io.BytesIO()
-    write_dense(file, [str(n) for n in range(300)], vectors, "p", "s", "c")
+    parquet.write_table(file, pa.table({"chunk_id": [str(n) for n in range(300)], "vector": vectors.tolist()}))
     assert pq.read_metadata(file).num_row_groups > 3
     table = pq.read_table(file)
     assert table["chunk_id"].to_pylist() == [str(n) for n in range(300)]

@@ -175,8 +175,8 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a target does not notice vectors that come later",
         "targets/index_reader.py",
-        'f"{VERSION}\\0{digest}\\0{provider}"',
-        'f"{VERSION}\\0{provider}"',
+        'f"{VERSION}\\0{file.digest}{file.vectors}\\0{provider}"',
+        'f"{VERSION}\\0{file.digest}\\0{provider}"',
         f"{_DOORS}test_a_target_notices_vectors_that_come_later",
     ),
     Mutant(
@@ -203,15 +203,15 @@ LIBRARY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "files of vectors are merged without one that was altered",
         "library/vectors.py",
-        "        if not stored.is_whole:\n",
-        "        if False:\n",
+        "    if any(file.find_problem() or file.is_altered() for file in files):\n",
+        "    if False:\n",
         f"{_FURTHER}test_altered_vectors_are_not_merged_or_copied[0]",
     ),
     Mutant(
         "the terms of an export are those of a later generation",
-        "dataset/export/export.py",
-        "            if has_terms and attempt and reader.terms is not None:\n",
-        "            if False:\n",
+        "library/snapshots.py",
+        "ON item = items.id AND searchable.since <= :epoch AND searchable.until > :epoch ",
+        "ON item = items.id AND searchable.since <= :epoch * 2 AND searchable.until > :epoch ",
         "tests/dataset/test_export_during_runs.py::"
         "test_tables_to_which_a_run_adds_meanwhile_have_the_same_documents[file]",
     ),

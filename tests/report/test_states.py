@@ -35,7 +35,6 @@ def test_a_finished_run_is_counted_item_by_item(cli: CommandLine) -> None:
     assert "StageError" in run["failures"]["rows"][0]["traceback"]
     assert [(row["text"], row["count"]) for row in run["skips"]["rows"]] == [("nothing in it", 1)]
     assert [(row["text"], row["example"]) for row in run["warnings"]["rows"]] == [("odd page", "3.txt")]
-    assert run["changes"]["reasons"] == [{"text": "new", "count": 4, "example": "0.txt"}]
     verdict = found["verdict"]
     assert verdict["level"] == "attention"
     assert "2 failed items" in verdict["sentence"]

@@ -96,7 +96,7 @@ def test_source_code_has_lines_definitions_and_chunks(client: TestClient) -> Non
     assert found["note"] == ""
     assert "\n".join("".join(text for _, text in line) for line in found["lines"]) == CODE
     assert ["k", "class"] in found["lines"][3]
-    assert [(each["name"], each["start"]) for each in found["symbols"]][:2] == [("Lamp", 4), ("Lamp.light", 5)]
+    assert [(each["name"], each["line"]) for each in found["symbols"]][:2] == [("Lamp", 4), ("Lamp.light", 5)]
     assert found["chunks"][0]["start"] == 1
 
 

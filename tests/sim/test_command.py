@@ -14,17 +14,17 @@ def test_a_failing_seed_prints_the_command_that_replays_it_and_a_transcript(
     told = capsys.readouterr().out
     assert "broke a promise" in told
     seed = told.split("replay it with: python -m inorder.sim run ")[1].split()[0]
-    assert "> dispatch 0#1 to worker" in told
+    assert "seqs=[0] attempts=[1]" in told.partition("> Dispatch worker=")[2].partition("\n")[0]
 
     assert main(["run", seed]) == 6
     again = capsys.readouterr().out
-    assert "> dispatch 0#1 to worker" in again
+    assert "seqs=[0] attempts=[1]" in again.partition("> Dispatch worker=")[2].partition("\n")[0]
     assert f"seed {seed} broke a promise" in again
 
 
 def test_a_good_seed_ends_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "12"]) == 0
-    assert "> end of the run: Summary(" in capsys.readouterr().out
+    assert "> Ended summary=Summary(" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from inorder.sim.disk.choices import Draw, enumerate_all
 from inorder.sim.explore import Chooser, Finding, PossibleEvent, Scope, explore, list_starts
 
 TWO_FAULTS = Scope(items=4, workers=2, faults=2, batch_limit=1)
@@ -53,12 +54,12 @@ def test_without_faults_every_order_of_completion_is_tried() -> None:
 
 
 def test_the_chooser_makes_every_choice_once() -> None:
-    made = []
-    prefix: list[int] | None = []
-    while prefix is not None:
-        chooser = Chooser(prefix)
+    def make(draw: Draw) -> str:
+        chooser = Chooser(draw)
         first = chooser.choose([PossibleEvent(name, False, list) for name in "ab"])
         second = chooser.choose([PossibleEvent(name, False, list) for name in ("xyz" if first.name == "a" else "u")])
-        made.append(first.name + second.name)
-        prefix = chooser.next_prefix()
-    assert made == ["ax", "ay", "az", "bu"]
+        return first.name + second.name
+
+    assert list(enumerate_all(make)) == ["ax", "ay", "az", "bu"]
+    assert list(enumerate_all(make, [0, 1])) == ["ay"]
+    assert list(enumerate_all(make, depth=1)) == ["ax", "bu"]

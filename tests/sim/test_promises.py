@@ -57,7 +57,7 @@ def test_a_budget_smaller_than_one_item_slows_the_run_but_ends_it_in_order(worke
     options = KernelOptions(pressure=tiny, windows=WindowOptions(entries=8, entries_min=1))
     report = run_scenario(Scenario(seed=1, items=items, options=options, workers=workers))
     assert report.broken_promise is None
-    assert report.committed == [State.TERMINAL_SUCCESS] * 40
+    assert report.books.outcomes == [State.TERMINAL_SUCCESS] * 40
     assert report.statistics.cursor_admissions >= 39
 
 
@@ -89,4 +89,4 @@ def test_one_hostile_item_costs_only_itself() -> None:
     items = tuple(SimItem(item_id=f"item-{n}", fate=Fate.HOSTILE if n == 17 else Fate.OK) for n in range(60))
     report = run_scenario(Scenario(seed=5, items=items, options=KernelOptions(), workers=3, batch_limit=8))
     assert report.broken_promise is None
-    assert [seq for seq, outcome in enumerate(report.committed) if outcome != State.TERMINAL_SUCCESS] == [17]
+    assert [seq for seq, outcome in enumerate(report.books.outcomes) if outcome != State.TERMINAL_SUCCESS] == [17]

@@ -18,7 +18,8 @@ from inorder.stage.data_layout import require_current_data, require_directory
 from .document import DatasetDocument
 from .export.export import export_data
 from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
-from .results import CHUNK_FORMAT, DOCUMENT_FORMAT, LoadedResult, open_data
+from .reader import open_data
+from .results import CHUNK_FORMAT, DOCUMENT_FORMAT, LoadedResult
 from .rows import Rows
 from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
 from .terms import make_statistics

@@ -1,9 +1,8 @@
 """Loads the results of DATA from its library."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,9 +10,7 @@ from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.convert.stored import StoredDocument, unpack_document
 from inorder.documents.embed.providers.base import Matrix, SparseVector
 from inorder.errors import IntegrityError
-from inorder.index.chunk_terms import IndexTerms
 from inorder.library import values
-from inorder.library.opening import find_index
 from inorder.library.rows import CHUNK, DENSE, SPARSE, decode_dense
 from inorder.library.snapshots import GenerationReader, ResultContent
 
@@ -59,22 +56,6 @@ class SparseRows(NamedTuple):
     """The size of the vocabulary of the provider."""
 
 
-class TableReader(Protocol):
-    """The results that a table is made of, by their doc ids."""
-
-    def iterate(self, after: str = "") -> Iterator[ListedResult]:
-        """What there is, in the order of doc ids; what follows `after`."""
-
-    def read_version(self) -> object:
-        """Another one after every change of what this reader shows."""
-
-    def has(self, doc_id: str) -> bool:
-        """Whether there is a result for a document."""
-
-    def load(self, doc_id: str) -> LoadedResult | None:
-        """Load a result as it is now; None: there is none. Raises IntegrityError if it is damaged."""
-
-
 class ResultFormat(NamedTuple):
     """A kind of results."""
 
@@ -84,50 +65,8 @@ class ResultFormat(NamedTuple):
     """Decodes the content; None: it does not belong to what is there."""
 
 
-@contextmanager
-def open_data(data: str) -> Iterator["DataReader"]:
-    """Open DATA as it is now. Between two reads nothing is locked, so a run can write at any time. Raises as
-    `connect_library` does."""
-    with closing(DataReader(data)) as reader:
-        yield reader
-
-
-class DataReader:
-    """DATA, for as long as one reader needs it: all results are of one generation."""
-
-    def __init__(self, data: str) -> None:
-        self.data = data
-        """The absolute path of DATA."""
-        self._generation = GenerationReader(data)
-        self._terms: IndexTerms | None = None
-        self.list_copies = self._generation.list_copies
-        self.find_original = self._generation.find_original
-
-    @property
-    def terms(self) -> IndexTerms | None:
-        """The terms of the index; None: there is no index."""
-        if self._terms is None and self._generation.has_index():
-            self._terms = IndexTerms(find_index(self.data))
-        return self._terms
-
-    @property
-    def is_one_generation(self) -> bool:
-        """Whether results and terms are of the same generation."""
-        return self.terms is None or self.terms.generation == self._generation.epoch
-
-    def open(self, format_: ResultFormat) -> TableReader:
-        """The results of one kind, of which there may be none."""
-        return LibraryResults(self._generation, format_)
-
-    def close(self) -> None:
-        """Close everything. Idempotent."""
-        if self._terms is not None:
-            self._terms.close()
-        self._generation.close()
-
-
 class LibraryResults:
-    """The results of one kind in a library."""
+    """The results of one kind in a library, by their doc ids."""
 
     def __init__(self, generation: GenerationReader, format_: ResultFormat) -> None:
         self._generation = generation

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from inorder.errors import OperatorError
 
-from .results import open_data
+from .reader import open_data
 from .tables import DataTable, collect_batches
 
 BATCH_BYTES = 8 * 2**20

@@ -3,6 +3,7 @@ order of doc ids, as records or as columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -10,26 +11,23 @@ import pyarrow as pa
 
 from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.tables import make_chunk_fields
 from inorder.documents.parquet import make_schema
-from inorder.errors import OperatorError
-from inorder.index.chunk_terms import IndexedTerms
+from inorder.errors import InfrastructureError, OperatorError
 
 from .document import DatasetDocument
+from .reader import DataReader, open_data
 from .results import (
     CHUNK_FORMAT,
     DENSE_FORMAT,
     DOCUMENT_FORMAT,
     SPARSE_FORMAT,
-    DataReader,
     DenseVectors,
+    LibraryResults,
     LoadedResult,
     ResultFormat,
     SparseRows,
-    TableReader,
-    open_data,
 )
-from .terms import TermReader
+from .terms import IndexChangedError, IndexedTerms, TermReader
 
 FAMILIES = ("dense", "sparse", "lexical")
 DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
@@ -39,9 +37,21 @@ _DOCUMENT_FIELDS = [
     *((name, pa.string(), name) for name in ("input_sha256", "text", "markdown", "doctags", "json")),
 ]
 """The columns of documents: name, type, and the attribute of a document."""
+_CHUNK_FIELDS = [
+    *((name, pa.string()) for name in ("chunk_id", "doc_id")),
+    ("number", pa.int32()),
+    ("text", pa.string()),
+    ("tokens", pa.int32()),
+    *((name, pa.int64()) for name in ("start", "end")),
+    ("section_path", pa.list_(pa.string())),
+    ("pages", pa.list_(pa.int32())),
+    ("refs", pa.list_(pa.string())),
+]
 _ID_FIELDS = [("doc_id", pa.string()), ("chunk_id", pa.string()), ("number", pa.int32())]
 _LEXICAL = {"schema_version": "2"}
 """Version 1 had counts instead of weights."""
+ATTEMPTS = 5
+"""How often DATA is read again because a run has replaced what was to be read."""
 D = TypeVar("D")
 R = TypeVar("R")
 
@@ -100,7 +110,7 @@ class DataTable(ABC, Generic[D, R]):
     made_by: str
     """The command that makes the results."""
 
-    def open(self, reader: DataReader) -> TableReader:
+    def open(self, reader: DataReader) -> LibraryResults:
         """The results in DATA, of which there may be none."""
         return reader.open(self.format)
 
@@ -133,6 +143,11 @@ class DataTable(ABC, Generic[D, R]):
     @abstractmethod
     def measure(self, doc_id: str, decoded: D) -> int:
         """About the size of the rows of a document."""
+
+
+def changes_meanwhile(data: str) -> InfrastructureError:
+    """The error if runs change DATA again and again while it is read."""
+    return InfrastructureError(f"{data} changes while it is exported; export it again when no run is active")
 
 
 def _describe_table(name: str, **more: str) -> dict[str, str]:
@@ -181,11 +196,11 @@ class ChunkTable(DataTable[list[Chunk], Chunk]):
         return iter(decoded)
 
     def make_schema(self, first: list[Chunk]) -> Any:
-        return make_schema(make_chunk_fields(), _describe_table("chunks") | {"schema_version": str(CHUNK_VERSION)})
+        return make_schema(_CHUNK_FIELDS, _describe_table("chunks") | {"schema_version": str(CHUNK_VERSION)})
 
     def make_arrays(self, documents: Sequence[tuple[str, list[Chunk]]], schema: Any) -> list[Any]:
         chunks = [chunk for _, decoded in documents for chunk in decoded]
-        return [pa.array([getattr(chunk, name) for chunk in chunks], kind) for name, kind in make_chunk_fields()]
+        return [pa.array([getattr(chunk, name) for chunk in chunks], kind) for name, kind in _CHUNK_FIELDS]
 
     def measure(self, doc_id: str, decoded: list[Chunk]) -> int:
         return sum(len(chunk.text) + 200 for chunk in decoded)
@@ -246,7 +261,8 @@ class SparseTable(DataTable[SparseRows, SparseTerms]):
 
     def make_schema(self, first: SparseRows) -> Any:
         lists = [("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))]
-        return make_schema([*_ID_FIELDS, *lists], _describe_table("sparse"))
+        facts = {"provider": first.provider, "vocabulary": str(first.vocabulary)}
+        return make_schema([*_ID_FIELDS, *lists], _describe_table("sparse", **facts))
 
     def make_arrays(self, documents: Sequence[tuple[str, SparseRows]], schema: Any) -> list[Any]:
         parts = [vector for _, decoded in documents for vector in decoded.vectors]
@@ -270,12 +286,14 @@ class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
     name, made_by = f"{VECTORS}/lexical", "index SRC"
 
     def open(self, reader: DataReader) -> TermReader:
-        return TermReader(reader.terms)
+        return reader.terms
 
     def read(self, data: str) -> Iterator[tuple[str, IndexedTerms]]:
-        with open_data(data) as reader:
-            for terms in self.open(reader).read_all():
-                yield terms.item_id, terms
+        for _ in range(ATTEMPTS):
+            with open_data(data) as reader, suppress(IndexChangedError):
+                yield from ((found.doc_id, found.value) for found in reader.terms.read_all())
+                return
+        raise changes_meanwhile(data)
 
     def list_rows(self, doc_id: str, decoded: IndexedTerms) -> Iterator[LexicalTerms]:
         for number, (chunk_id, terms) in enumerate(zip(decoded.chunk_ids, decoded.terms, strict=True)):

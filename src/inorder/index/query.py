@@ -1,19 +1,17 @@
 """Parse a question into what the database can look up. No character of a question is ever treated as syntax."""
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from inorder.errors import OperatorError
 
-from .lexical.analysis import analyze, is_partial, split_runs, split_words
+from .lexical.analysis import analyze, is_partial, split_words
 from .lexical.languages import is_function_word
 from .lexical.scoring import TermGroup
 
 NAME_PREFIXES = ("sym", "def", "ref", "imports")
 """A question that begins with one of these and a colon is about a name."""
-_NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _TERMS_MAX = 48
 _STOP_WORDS = set(
     """
@@ -32,8 +30,6 @@ class Query(NamedTuple):
     """`text`, or one of `sym`, `def`, `ref` and `imports`."""
     name: str
     """The symbol or module to look up; empty for a `text` query."""
-    terms: list[str]
-    """The terms to search for, in the order of the question; none for a lookup by name."""
 
     def make_groups(self, languages: Sequence[str] = ()) -> list[TermGroup]:
         """What to look up in an index of documents in these languages. A word is looked up in every form that it has
@@ -62,11 +58,10 @@ def parse_query(text: str) -> Query:
     if colon and kind in NAME_PREFIXES:
         if not name.strip():
             raise OperatorError(f"{kind}: needs a name to look for, as in {kind}:Kernel.step")
-        return Query(text, kind, name.strip(), [])
-    terms = _split_terms(text)
-    if not terms:
+        return Query(text, kind, name.strip())
+    if not analyze(text):
         raise OperatorError("the query contains no word to search for")
-    return Query(text, "text", "", terms)
+    return Query(text, "text", "")
 
 
 def replace_surrogates(text: str) -> str:
@@ -78,14 +73,3 @@ def is_stop_word(word: str, languages: Sequence[str] = ()) -> bool:
     """Whether a word says nothing about what is looked for, in English or one of these languages."""
     lower = word.lower()
     return lower in _STOP_WORDS or any(is_function_word(lower, language) for language in languages)
-
-
-def _split_terms(text: str) -> list[str]:
-    words = split_words(text)
-    relevant = [word for word in words if word.lower() not in _STOP_WORDS] or words
-    terms: dict[str, None] = {}
-    for word in relevant:
-        parts = [part for piece in word.split("_") for part in _NAME_PART.findall(piece)]
-        for term in split_runs(word) or (word, *(parts if len(parts) > 1 else ())):
-            terms.setdefault(term.strip("_").lower())
-    return [term for term in terms if term][:_TERMS_MAX]

@@ -5,6 +5,7 @@ An index stays open between questions, and is opened again when a run has publis
 may ask; those who ask the same index take turns.
 """
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, RLock
@@ -129,51 +130,43 @@ def answer_from(
     )
 
 
-class OpenIndex:
-    """An index that is open, and whether it is still the one that is there."""
+class OpenIndex(IndexConnection):
+    """An index that stays open, and whether it is still the one that is there."""
 
     def __init__(self, place: IndexPlace) -> None:
         self.lock = RLock()
-        self._place = place
         self._identity = place.identify()
-        self._opened = IndexConnection(place)
+        super().__init__(place)
         self._searcher: Searcher | None = None
-        self._version: object = None
-        self.connection = self._opened.connection
-
-    @property
-    def version(self) -> object:
-        """Another one after every publication."""
-        return self._version
 
     @property
     def searcher(self) -> Searcher:
         """Opened when it is first needed."""
         if self._searcher is None:
-            self._searcher = Searcher(self.connection, self._place.data)
+            self._searcher = Searcher(self.connection, self.place.data)
         return self._searcher
 
     def find_changes(self, paths: Iterable[str]) -> list[str]:
         """What says that the sources have changed since they were indexed, judged by the files at these paths."""
-        roots = {root for found in self._place.read_roots(self.connection).values() for root in found.values()}
-        return find_changes(roots, self._place.read_compared_ns(self.connection), paths)
+        roots = {root for found in self.place.read_roots(self.connection).values() for root in found.values()}
+        return find_changes(roots, self.place.read_compared_ns(self.connection), paths)
 
     def list_copies(self, originals: Sequence[str] | None = None) -> list[tuple[str, str]]:
         """The id of each copy of these documents, or of all, and that of the document."""
-        return self._place.list_copies(self.connection, originals)
+        return self.place.list_copies(self.connection, originals)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Let all questions in the body see one state of the index."""
-        with self._opened.snapshot():
-            if self._opened.version != self._version:
+        before = self.version
+        with super().snapshot() as connection:
+            if self.version != before:
                 self._searcher = None
-            self._version = self._opened.version
-            yield
+            yield connection
 
     def is_current(self) -> bool:
         """Whether the files are those that were opened."""
-        return self._identity == self._place.identify() and (self._searcher is None or self._searcher.is_current())
+        return self._identity == self.place.identify() and (self._searcher is None or self._searcher.is_current())
 
 
 _open: dict[str, OpenIndex] = {}

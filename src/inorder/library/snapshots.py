@@ -11,9 +11,10 @@ import msgspec
 
 from inorder.errors import IntegrityError
 from inorder.index.rows import FileRows
+from inorder.index.schema import read_meta
 
 from .codec import Content, unpack_content
-from .contents import ChunkTexts, has_index, read_rows
+from .contents import ChunkTexts, read_rows
 from .reader import PAGE, LibraryReader
 from .rows import CHUNK, DENSE, StoredVectors, unpack_dense
 from .schema import STEPS_MAX, TEXT_BLOCKS_MAX
@@ -40,7 +41,7 @@ _INDEXED = (
     f"LEFT JOIN results ON results.key = items.id * {STEPS_MAX} + (SELECT id FROM steps WHERE name = '{DENSE}') "
     "AND results.since <= :epoch AND results.until > :epoch"
 )
-_DIGEST = "digest || COALESCE(hex(results.output), '')"
+_FILE = "item_id, searchable.kind, digest, COALESCE(hex(results.output), ''), chunks"
 
 
 class ListedOutput(NamedTuple):
@@ -75,7 +76,11 @@ class IndexedFile(NamedTuple):
     item_id: str
     kind: str
     digest: str
-    """Identifies its rows in the index, and its dense vectors."""
+    """Identifies its rows in the index."""
+    vectors: str
+    """Identifies its dense vectors; empty: it has none."""
+    chunks: int
+    """How many chunks it has."""
 
 
 class IndexedContent(NamedTuple):
@@ -97,12 +102,12 @@ class GenerationReader:
         with self._library.snapshot() as connection:
             [present] = connection.execute("SELECT epoch FROM generation").fetchone()
             self.epoch: int = present if epoch is None else epoch
-            found = connection.execute("SELECT value FROM meta WHERE name = 'vectors_provider'").fetchone()
-            self.provider: str = "" if found is None else found[0]
+            self.provider = read_meta(connection, "vectors_provider")
             """The provider whose vectors are searched when the reader is opened; empty: there is none."""
-            found = connection.execute("SELECT value FROM meta WHERE name = 'vectors_width'").fetchone()
-            self.width = int(found[0]) if found is not None and self.provider else 0
+            self.width = int(read_meta(connection, "vectors_width") or 0) if self.provider else 0
             """The length of these vectors."""
+            self.content_hash = read_meta(connection, "content_hash")
+            """Identifies what can be searched when the reader is opened."""
 
     def close(self) -> None:
         """Close the library. Idempotent."""
@@ -158,11 +163,6 @@ class GenerationReader:
             values = {"step": step, "epoch": self.epoch, "item_id": item_id}
             return connection.execute(query, values).fetchone() is not None
 
-    def has_index(self) -> bool:
-        """Whether there is an index."""
-        with self._library.snapshot() as connection:
-            return has_index(connection)
-
     def count_indexed(self) -> int:
         """Return how many files can be searched. It falls when a later generation has replaced some."""
         query = "SELECT COUNT(*) FROM searchable WHERE since <= :epoch AND until > :epoch"
@@ -171,8 +171,7 @@ class GenerationReader:
 
     def list_indexed(self, after: str, count: int) -> list[IndexedFile]:
         """Return the first files that can be searched, in the order of ids, of those that follow `after`."""
-        columns = f"item_id, searchable.kind, {_DIGEST}"
-        query = f"SELECT {columns} {_INDEXED} WHERE item_id > :after ORDER BY item_id LIMIT :count"
+        query = f"SELECT {_FILE} {_INDEXED} WHERE item_id > :after ORDER BY item_id LIMIT :count"
         values = {"epoch": self.epoch, "after": after, "count": count}
         with self._library.snapshot() as connection:
             return [IndexedFile(*row) for row in connection.execute(query, values)]
@@ -181,14 +180,14 @@ class GenerationReader:
         """Return what can be searched of a file; None: nothing, or it was removed. Raises IntegrityError if it is not
         what was stored."""
         query = (
-            f"SELECT item_id, searchable.kind, {_DIGEST}, searchable.id, searchable.input, results.input, codec, "
-            f"results.size, checksum, data {_INDEXED} WHERE item_id = :item_id"
+            f"SELECT {_FILE}, searchable.id, searchable.input, results.input, codec, results.size, checksum, data "
+            f"{_INDEXED} WHERE item_id = :item_id"
         )
         with self._library.snapshot() as connection:
             row = connection.execute(query, {"epoch": self.epoch, "item_id": item_id}).fetchone()
             if row is None:
                 return None
-            file, (number, made_of, embedded, *content) = IndexedFile(*row[:3]), row[3:]
+            file, (number, made_of, embedded, *content) = IndexedFile(*row[:5]), row[5:]
             rows = read_rows(connection, number)
             try:
                 vectors = unpack_dense(Content(*content)) if embedded == made_of else None

@@ -14,11 +14,10 @@ import msgspec
 import numpy as np
 
 from inorder.index.schema import read_meta
-from inorder.index.vectors.copying import StoredRows
 from inorder.index.vectors.files import MatrixFile
 from inorder.index.vectors.row_chunks import ChunkIds, mark_dead
 from inorder.index.vectors.table import count_vectors, describe_vectors, list_matrix_files, remove_file, remove_files
-from inorder.index.vectors.writing import MatrixRows, NewMatrixFile
+from inorder.index.vectors.writing import MatrixRows, NewMatrixFile, read_alive_rows
 
 from .codec import Content
 from .rows import DENSE, unpack_dense
@@ -120,14 +119,13 @@ def _merge_files(
 ) -> bool:
     """Write the vectors of files, and new ones, to one file in their place. Returns False if one of them is damaged:
     then nothing is written."""
-    with contextlib.closing(StoredRows(connection, files)) as stored:
-        if not stored.is_whole:
-            return False
-        count = new_count + sum(file.alive for file in files)
-        with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
-            for rows in chain(stored.read(stored.list_alive()), new):
-                written.add(rows)
-            written.finish()
+    if any(file.find_problem() or file.is_altered() for file in files):
+        return False
+    count = new_count + sum(file.alive for file in files)
+    with contextlib.closing(NewMatrixFile(connection, data, count)) as written:
+        for rows in chain(*(read_alive_rows(connection, file) for file in files), new):
+            written.add(rows)
+        written.finish()
     for file in files:
         remove_file(connection, file)
     return True

@@ -28,11 +28,10 @@ from inorder.watch.status import WatchPlace
 
 from .comparison import Comparison, compare_rows
 from .dataset import build_dataset
-from .items import ItemDigest, fill_buckets, find_changes, read_run_rows
+from .items import ItemDigest, fill_buckets, read_run_rows
 from .limits import list_deltas, list_limits
 from .model import (
     DurationStats,
-    EventCounts,
     FileReport,
     ItemCounts,
     LongItem,
@@ -40,7 +39,6 @@ from .model import (
     RunPart,
     RunReport,
     SlowItem,
-    StepTime,
 )
 from .runs import StageRun, select_runs
 from .telemetry import TelemetryDigest
@@ -64,7 +62,7 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
     Args:
         data: The folder DATA.
         runs: Ids of runs, which may be abbreviated; empty: the latest run of every stage.
-        dataset: Whether to describe the contents of DATA as well, which reads every manifest to its end.
+        dataset: Whether to describe the contents of DATA as well.
 
     Raises:
         OperatorError: A run is not in DATA, or its id is ambiguous.
@@ -147,8 +145,7 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
     files = _RunFiles(data, run)
     digest = TelemetryDigest()
     for part in run.parts:
-        is_last = part is run.parts[-1]
-        digest.add_part(part, files.last_sign_ms if is_last and not _has_ended(part.path) else None)
+        digest.add_part(part, files.last_sign_ms if part is run.parts[-1] else None)
     longest = {item.seq: item for item in digest.list_longest()}
     items = ItemDigest(longest)
     items.read(run)
@@ -180,7 +177,6 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         counts=counts,
         files=_describe_files(data, run),
         is_pass=run.is_pass,
-        events=_count_events(digest),
         items_per_s=rate,
         bytes_per_s=float(digest.snapshot.get("bytes_per_s") or 0.0),
         input_bytes=int(digest.snapshot.get("input_bytes") or 0),
@@ -207,21 +203,9 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         warnings=items.warnings.build(),
         notes=list((digest.outcome or {}).get("warnings", [])),
         groups=[{"name": name, **values} for name, values in (digest.snapshot.get("groups") or {}).items()],
-        changes=find_changes(run, items),
         damaged_lines=items.damaged + digest.damaged_lines,
         has_telemetry=bool(run.parts),
     )
-
-
-def _has_ended(path: str) -> bool:
-    """Whether a telemetry file has the end of its run, which is in its last lines."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 2**16))
-            tail = file.read()
-    except OSError:
-        return False
-    return b'"event":"run_ended"' in tail or b'"event":"run_failed"' in tail
 
 
 def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tuple[str, str]:
@@ -261,10 +245,7 @@ def _describe_files(data: str, run: StageRun) -> FileReport | None:
         files=outcome.counts.files,
         line=describe_counts(outcome.counts),
         not_read=[*describe_not_read(outcome.not_read), *pages],
-        steps=[
-            StepTime(step=step, files=totals.files, failed=totals.failed, duration_s=totals.duration_s)
-            for step, totals in outcome.steps.items()
-        ],
+        steps=outcome.steps,
     )
 
 
@@ -285,20 +266,6 @@ def _count_items(run: StageRun, files: _RunFiles, digest: TelemetryDigest, items
         total=None if total is None else max(total, done),
         adopted=(digest.outcome or {}).get("adopted", digest.snapshot.get("items_adopted") or 0),
         **counts,
-    )
-
-
-def _count_events(digest: TelemetryDigest) -> EventCounts:
-    marks, spans = digest.count_marks(), digest.list_spans()
-    return EventCounts(
-        retries=marks.get("retry", 0),
-        reclaims=marks.get("reclaim", 0),
-        returned=digest.returned,
-        lost_workers=marks.get("lost", 0),
-        overruns=marks.get("overrun", 0),
-        refused=int(digest.snapshot.get("refused") or 0),
-        pauses=sum(span.kind == "paused" for span in spans),
-        stalls=sum(span.kind == "stalled" for span in spans),
     )
 
 
@@ -348,10 +315,9 @@ def _list_durations(digest: TelemetryDigest, items: ItemDigest) -> list[Duration
     """The durations of the telemetry; execution times from the rows, which have all of them."""
     found = []
     for name, (title, meaning) in _DURATIONS.items():
+        values: dict[str, Any] = digest.histograms.get(name, {})
         if name == "item_exec_ms":
-            found.append(items.durations.build(name, title, meaning))
-            continue
-        values = digest.histograms.get(name, {})
+            values = items.durations.summarize() | {"buckets": items.durations.list_buckets()}
         found.append(
             DurationStats(
                 name=name,

@@ -22,13 +22,11 @@ def summarize_step(data: str, step: str) -> dict[str, Any]:
     """Return totals of what a step made of the files that the library has now. Raises as `connect_library` does."""
     name, _, family = step.partition(":")
     with closing(LibraryReader(data)) as library:
-        facts = list_facts(library, step)
-        rows = (each.extras | {"kind": each.kind.partition(":")[0]} for each in facts)
         if family:
-            totals = summarize_families(library.read_totals().counts, [step]).get(step, {})
-            measured = {name: totals[name] for name in ("norms", "nnz") if name in totals}
-            return {"families": {family: _sum_vectors(rows) | measured}}
-        contents = _SUMMARIES[name](rows)
+            totals = summarize_families(library.read_totals().counts, [step])
+            return {"families": {family: totals.get(step, {"documents": 0, "vectors": 0})}}
+        facts = list_facts(library, step)
+        contents = _SUMMARIES[name](each.extras | {"kind": each.kind.partition(":")[0]} for each in facts)
     return contents | {"families": _summarize_terms(data)} if name == "index" else contents
 
 
@@ -36,12 +34,12 @@ def _summarize_terms(data: str) -> dict[str, Any]:
     """The totals of the lexical vectors, which are read from the index; empty: it cannot be read, or the extra `ingest`
     is not installed."""
     try:
-        from inorder.index.chunk_terms import IndexTerms  # with NumPy, which is slow to import
+        from inorder.index.chunk_terms import summarize_terms  # with NumPy, which is slow to import
         from inorder.library.opening import find_index
     except ModuleNotFoundError:
         return {}
-    with suppress(InorderError), closing(IndexTerms(find_index(data))) as index:
-        return {"lexical": index.summarize()}
+    with suppress(InorderError):
+        return {"lexical": summarize_terms(find_index(data))}
     return {}
 
 
@@ -75,15 +73,6 @@ def _sum_chunk(rows: Iterator[_Row]) -> dict[str, Any]:
             for bound, count in zip((*TOKEN_BOUNDS, None), histogram, strict=True)
         ],
     }
-
-
-def _sum_vectors(rows: Iterator[_Row]) -> dict[str, Any]:
-    found: dict[str, Any] = {"documents": 0, "vectors": 0}
-    for row in rows:
-        found["documents"] += 1
-        _add(found, row, ("vectors",))
-        found |= {name: row[name] for name in ("dimensions", "provider") if row.get(name)}
-    return found
 
 
 def _sum_index(rows: Iterator[_Row]) -> dict[str, Any]:

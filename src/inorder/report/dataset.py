@@ -1,7 +1,6 @@
-"""What DATA holds: the files of the library, the items of each stage, their history and the sizes on disk."""
+"""What DATA holds: the files of the library, their history and the sizes on disk."""
 
 import os
-from collections import Counter, deque
 from contextlib import closing, suppress
 
 from inorder.errors import InorderError
@@ -9,9 +8,6 @@ from inorder.library.connection import library_path
 from inorder.library.reader import LibraryReader, LibraryRun
 from inorder.pipeline.outcome import FileCounts, decode_outcome
 from inorder.pipeline.state import describe_files, describe_state, read_state
-from inorder.stage.data_layout import DataLayout
-from inorder.stage.manifest.item_status import ItemStatuses
-from inorder.stage.manifest.reader import ConfigRow, decode_config, read_lines
 
 from .contents import summarize_step
 from .model import (
@@ -20,11 +16,8 @@ from .model import (
     DiskUsage,
     FilePoint,
     LibraryContents,
-    RunPoint,
-    StageContents,
     StepContents,
 )
-from .runs import PASSES, list_stages
 
 _FOLDERS = {
     "manifests": "manifests",
@@ -43,7 +36,6 @@ def build_dataset(data: str) -> DatasetReport:
     disk = _describe_disk(data)
     return DatasetReport(
         library=_describe_library(data),
-        stages=[_describe_stage(data, stage) for stage in list_stages(data) if stage not in PASSES],
         disk=disk[:ROWS_MAX],
         bytes_total=sum(usage.bytes for usage in disk),
     )
@@ -78,34 +70,6 @@ def _describe_run(run: LibraryRun) -> FilePoint:
     outcome = decode_outcome(run.outcome)
     counts = FileCounts() if outcome is None else outcome.counts
     return FilePoint(run_id=run.run_id, began_ms=int(run.began_at * 1000), counts=counts, files=counts.files)
-
-
-def _describe_stage(data: str, stage: str) -> StageContents:
-    statuses = ItemStatuses()
-    history: deque[tuple[ConfigRow, Counter[str]]] = deque(maxlen=ROWS_MAX)
-    runs = 0
-    for line in read_lines(DataLayout(data, stage).manifest):
-        if line.row is None:
-            continue
-        statuses.add(line, line.row)
-        if line.row.is_config:
-            runs += 1
-            history.append((decode_config(line) or ConfigRow(stage=stage), Counter()))
-        elif history:
-            history[-1][1]["removed" if line.row.is_removed else line.row.status] += 1
-    points = [_describe_stage_run(config, counts) for config, counts in history]
-    return StageContents(stage=stage, items=statuses.count_by_status(), history=points, runs=runs)
-
-
-def _describe_stage_run(config: ConfigRow, counts: Counter[str]) -> RunPoint:
-    return RunPoint(
-        run_id=config.run_id,
-        started_at=config.started_at,
-        succeeded=counts["success"],
-        skipped=counts["skip"],
-        failed=counts["failure"],
-        items=counts["success"] + counts["skip"],
-    )
 
 
 def _describe_disk(data: str) -> list[DiskUsage]:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from inorder.stage.manifest.reader import ManifestRow, read_lines
+from inorder.stage.monitor.histograms import Histogram
 
 from .comparison import FailedItem, describe_failed
-from .model import ROWS_MAX, Changes, DurationStats, FailureTable, SlowItem, Tallies, Tally
+from .model import ROWS_MAX, FailureTable, SlowItem, Tallies, Tally
 from .runs import RowRange, StageRun
 
 _TEXTS_MAX = 5000
@@ -18,7 +19,6 @@ _TEXT_MAX = 2000
 _TRACEBACK_MAX = 4000
 _TRACEBACKS_MAX = 50
 """Failures with a traceback: the first of them."""
-_CHECKED_MAX = 200_000
 _BUCKETS_PER_DECADE = 5
 _SHORTEST_MS = 0.01
 UP_TO_DATE = "up to date"
@@ -78,49 +78,6 @@ def fill_buckets(pairs: Iterable[Sequence[float]]) -> list[tuple[float, int]]:
     return [(round(10 ** (place / _BUCKETS_PER_DECADE), 4), coarse[place]) for place in range(low, high + 1)]
 
 
-class DurationCounter:
-    """A histogram of durations in buckets of a logarithmic scale, with the quantiles of the buckets."""
-
-    def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
-        self.count = 0
-        self.max_ms = 0.0
-
-    def add(self, duration_ms: float) -> None:
-        """Add a duration."""
-        self.count += 1
-        self.max_ms = max(self.max_ms, duration_ms)
-        self._buckets[math.ceil(math.log10(max(duration_ms, 0.001)) * 100)] += 1
-
-    def quantile(self, share: float) -> float:
-        """The duration that this share does not exceed, within 2.5 %."""
-        wanted, seen = share * self.count, 0
-        for bucket in sorted(self._buckets):
-            seen += self._buckets[bucket]
-            if seen >= wanted:
-                return round(min(10 ** (bucket / 100), self.max_ms), 3)
-        return 0.0
-
-    def build(self, name: str, title: str, meaning: str) -> DurationStats:
-        """Return the histogram."""
-        buckets = fill_buckets([(10 ** (bucket / 100), count) for bucket, count in self._buckets.items()])
-        return DurationStats(
-            name=name,
-            title=title,
-            meaning=meaning,
-            count=self.count,
-            p50_ms=self.quantile(0.5),
-            p95_ms=self.quantile(0.95),
-            p99_ms=self.quantile(0.99),
-            max_ms=round(self.max_ms, 3),
-            buckets=buckets,
-        )
-
-
-ProcessedItems = dict[str, tuple[str, str, str]]
-"""By item: status, configuration and input."""
-
-
 class ItemDigest:
     """What the rows of a run say."""
 
@@ -130,14 +87,11 @@ class ItemDigest:
         """The items of the wanted seqs."""
         self.succeeded = self.skipped = self.failed = self.damaged = 0
         self.skips, self.warnings = TextCounter(), TextCounter()
-        self.durations = DurationCounter()
+        self.durations = Histogram()
         self._slowest: list[tuple[float, int, int, SlowItem]] = []
         self._kept = 0
         self._categories = TextCounter()
         self._failures: list[FailedItem] = []
-        self.removed = 0
-        self.processed: ProcessedItems = {}
-        """The first `_CHECKED_MAX` items that were processed."""
 
     def read(self, run: StageRun) -> None:
         """Read all rows of a run."""
@@ -156,12 +110,9 @@ class ItemDigest:
             self.warnings.add(warning, row.doc_id)
         if row.status == "skip":
             self.skipped += 1
-            self.removed += row.is_removed
             self.skips.add(UP_TO_DATE if row.is_satisfied else row.reason, row.doc_id)
             return
-        if len(self.processed) < _CHECKED_MAX:
-            self.processed[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
-        self.durations.add(row.duration_s * 1000)
+        self.durations.record(row.duration_s * 1000)
         self._keep_slow(row, step)
         if row.status == "success":
             self.succeeded += 1
@@ -198,58 +149,3 @@ class ItemDigest:
     def build_failures(self) -> FailureTable:
         """Return the failures."""
         return FailureTable(total=self.failed, categories=self._categories.list_rows(), rows=self._failures)
-
-
-def find_changes(run: StageRun, items: ItemDigest) -> Changes:
-    """Compare the processed items of a run with the latest row of each in the runs before it. If there are too many,
-    the first of them. What a run of the pipeline found changed, it has counted itself."""
-    if run.is_pass:
-        return Changes()
-    processed = items.succeeded + items.failed
-    earlier = {}
-    if items.processed and run.rows:
-        earlier = _read_earlier(run.rows[0].path, run.rows[0].start, items.processed)
-    reasons = TextCounter()
-    for item_id, now in items.processed.items():
-        reasons.add(_explain_change(earlier.get(item_id), now), item_id)
-    return Changes(
-        processed=processed,
-        reasons=reasons.list_rows(),
-        removed=items.removed,
-        checked_max=_CHECKED_MAX if processed > len(items.processed) else None,
-    )
-
-
-def _read_earlier(manifest: str, end: int, wanted: ProcessedItems) -> ProcessedItems:
-    """Read the latest row of each of these items before an offset. Rows of items that were up to date do not count:
-    what they were made of is in the row that made them."""
-    earlier: ProcessedItems = {}
-    if end == 0:
-        return earlier
-    for line in read_lines(manifest):
-        if line.offset >= end:
-            break
-        row = line.row
-        if row is None or not row.is_item or row.doc_id not in wanted or row.is_satisfied:
-            continue
-        if row.is_removed:
-            earlier.pop(row.doc_id, None)
-        else:
-            earlier[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
-    return earlier
-
-
-def _explain_change(before: tuple[str, str, str] | None, now: tuple[str, str, str]) -> str:
-    if before is None:
-        return "new"
-    if before[0] == "failure":
-        return "failed before"
-    if before[0] == "skip":
-        return "skipped before"
-    if before[1] != now[1]:
-        return "configuration changed"
-    if before[2] and now[2] and before[2] != now[2]:
-        return "input changed"
-    if now[0] == "failure":
-        return "not up to date, and failed"
-    return "forced, or its outputs were missing or altered"

@@ -34,8 +34,6 @@ def _list_run_limits(run: RunReport) -> Iterator[str]:
     without = sum(not item.traceback for item in run.failures.rows)
     if without and without < len(run.failures.rows):
         yield f"{run.stage}: tracebacks of the first {len(run.failures.rows) - without:,} failed items"
-    if run.changes.checked_max is not None:
-        yield f"{run.stage}: why items were processed, of the first {run.changes.checked_max:,}"
     if run.damaged_lines:
         yield f"{run.stage}: {run.damaged_lines:,} damaged lines of the manifest or the telemetry are left out"
 
@@ -50,8 +48,8 @@ def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
         ("items per second", "/s", before.items_per_s, after.items_per_s),
         ("active time", "ms", before.active_ms, after.active_ms),
         ("input read", "bytes", before.input_bytes, after.input_bytes),
-        ("retries", "", before.events.retries, after.events.retries),
-        ("lost workers", "", before.events.lost_workers, after.events.lost_workers),
+        ("retries", "", before.mark_counts.get("retry", 0), after.mark_counts.get("retry", 0)),
+        ("lost workers", "", before.mark_counts.get("lost", 0), after.mark_counts.get("lost", 0)),
     ]
     found = [
         Delta(name=name, unit=unit, before=_to_float(first), after=_to_float(second))

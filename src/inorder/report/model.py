@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.pipeline.outcome import FileCounts
+from inorder.pipeline.outcome import FileCounts, StepTotals
 from inorder.watch.status import WatchStatus
 
 from .comparison import Comparison, FailedItem
@@ -54,21 +54,6 @@ class ItemCounts(msgspec.Struct, frozen=True, kw_only=True):
         return self.succeeded + self.skipped + self.failed
 
 
-class EventCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened besides outcomes."""
-
-    retries: int = 0
-    reclaims: int = 0
-    """Attempts that ended because their worker or lease was lost."""
-    returned: int = 0
-    """Items that a busy worker gave back unstarted, so that an idle one could take them."""
-    lost_workers: int = 0
-    overruns: int = 0
-    refused: int = 0
-    pauses: int = 0
-    stalls: int = 0
-
-
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Values over the active time of a run: one list per value, all as long as `at_ms`."""
 
@@ -82,7 +67,6 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     resident_bytes: list[int] = []
     active_workers: list[int] = []
     """Workers that had something to do: the most in the interval."""
-    failed: list[int] = []
     seen: int = 0
     """Measurements that the points were made of."""
 
@@ -100,7 +84,7 @@ class HeatMap(msgspec.Struct, frozen=True, kw_only=True):
     """Column, row and count of each cell that is not empty."""
 
 
-class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerRow(msgspec.Struct, kw_only=True):
     """One worker: how busy it was in each column of the timeline."""
 
     worker: int
@@ -220,17 +204,6 @@ class Tallies(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Tally] = []
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the items of a run were processed, and not skipped as up to date, compared with the runs before."""
-
-    processed: int = 0
-    reasons: list[Tally] = []
-    removed: int = 0
-    """Items that are no longer in the plan."""
-    checked_max: int | None = None
-    """If the run has more processed items than this, further ones are not compared."""
-
-
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """A process that worked on the run: the first, or one that resumed it."""
 
@@ -245,16 +218,6 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """`ended`, `failed`, or empty: it did not say that it ended."""
 
 
-class StepTime(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step did in a run."""
-
-    step: str
-    files: int
-    failed: int
-    duration_s: float
-    """The time of the step alone, summed up over all files."""
-
-
 class FileReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of the pipeline did, in files, with the words of its summary."""
 
@@ -265,7 +228,7 @@ class FileReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts in words."""
     not_read: list[str] = []
     """Why files are not read, with their types, a line for each reason."""
-    steps: list[StepTime] = []
+    steps: dict[str, StepTotals] = {}
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,7 +256,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of the pipeline did; None: it is a run of a stage, or has published nothing."""
     is_pass: bool = False
     """Whether it is a pass of the pipeline: its items are files that had something to do."""
-    events: EventCounts = EventCounts()
     items_per_s: float = 0.0
     bytes_per_s: float = 0.0
     input_bytes: int = 0
@@ -329,22 +291,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Warnings of the run itself."""
     groups: list[dict[str, Any]] = []
     """By kind of item: items, time, and what workers measured."""
-    changes: Changes = Changes()
     damaged_lines: int = 0
     """Lines of the manifest or the telemetry that cannot be read."""
     has_telemetry: bool = True
-
-
-class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in the history of a stage."""
-
-    run_id: str
-    started_at: str
-    succeeded: int
-    skipped: int
-    failed: int
-    items: int
-    """Items with results in DATA after this run."""
 
 
 class FilePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -379,15 +328,6 @@ class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
 
 
-class StageContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage has made in all of its runs."""
-
-    stage: str
-    items: dict[str, int]
-    history: list[RunPoint] = []
-    runs: int = 0
-
-
 class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of DATA."""
 
@@ -400,7 +340,6 @@ class DatasetReport(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of DATA."""
 
     library: LibraryContents | None = None
-    stages: list[StageContents] = []
     disk: list[DiskUsage] = []
     bytes_total: int = 0
 

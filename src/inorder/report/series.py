@@ -6,7 +6,7 @@ COLUMNS_MAX = 160
 ROWS_MAX = 80
 _MOST = ("buffered_bytes", "resident_bytes", "active_workers")
 """Values of which an interval keeps the largest; of the others, the last."""
-_VALUES = ("committed", "computed", *_MOST, "failed")
+_VALUES = ("committed", "computed", *_MOST)
 
 
 class SeriesBuilder:

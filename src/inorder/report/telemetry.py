@@ -68,8 +68,6 @@ class TelemetryDigest:
         """How the last part ended; None: it did not say."""
         self.failure: dict[str, Any] | None = None
         self._longest = _Thinned(4 * MARKS_MAX)
-        self.returned = 0
-        """Items that a busy worker gave back unstarted, so that an idle one could take them."""
         self.damaged_lines = 0
         self._marks: dict[str, _Thinned] = {}
         self._windows = _Thinned()
@@ -100,7 +98,8 @@ class TelemetryDigest:
         self.outcome = self.failure = None
         for line in _read_lines(file.path):
             self._take(line)
-        self.advance(max(self._last_ms, last_sign_ms or 0))
+        if self.outcome is None and self.failure is None:
+            self.advance(last_sign_ms or 0)
         self._close_spans()
         end = "ended" if self.outcome is not None else "failed" if self.failure is not None else ""
         self.workers.close_part(self._at_ms)
@@ -170,14 +169,14 @@ class TelemetryDigest:
             if name in fields:
                 self.histograms[name] = {"buckets": self.histograms.get(name, {}).get("buckets", [])} | fields[name]
         committed = fields["next_commit_seq"]
-        self._add_point(fields, committed, max(fields["max_seen_seq"] + 1, committed), fields["items_failed"])
+        self._add_point(fields, committed, max(fields["max_seen_seq"] + 1, committed))
 
-    def _add_point(self, fields: dict[str, Any], committed: int, computed: int, failed: int) -> None:
+    def _add_point(self, fields: dict[str, Any], committed: int, computed: int) -> None:
         measured = {name: fields[name] for name in ("buffered_bytes", "resident_bytes", "active_workers")}
-        self.series.add(self._at_ms, committed=committed, computed=computed, failed=failed, **measured)
+        self.series.add(self._at_ms, committed=committed, computed=computed, **measured)
 
     def _on_sample(self, fields: dict[str, Any]) -> None:
-        self._add_point(fields, fields["committed"], fields["computed"], fields["failed"])
+        self._add_point(fields, fields["committed"], fields["computed"])
         per = fields["seqs_per_count"]
         for place, count in fields["seqs"]:
             self.heat_map.add(self._at_ms, place * per + per // 2, count)
@@ -253,10 +252,8 @@ class TelemetryDigest:
             self.add_mark("lost", f"worker {fields['worker']}{item}: {reason}")
 
     def _on_reclaimed(self, fields: dict[str, Any]) -> None:
-        if fields["reason"] == _RETURNED:
-            self.returned += 1
-            return
-        self.add_mark("reclaim", f"seq {fields['seq']} of worker {fields['worker']}: {fields['reason']}")
+        if fields["reason"] != _RETURNED:
+            self.add_mark("reclaim", f"seq {fields['seq']} of worker {fields['worker']}: {fields['reason']}")
 
     def _on_overran(self, fields: dict[str, Any]) -> None:
         self.add_mark("overrun", f"seq {fields['seq']} exceeded {fields['limit_ms'] / 1000:g} s")

@@ -65,23 +65,9 @@ def _list_marks(pid: int, run: RunReport, offset_ms: int) -> Iterator[dict[str, 
         yield _make("X", pid, 0, span.kind, span.from_ms + offset_ms, dur=duration, args={"reason": span.reason})
 
 
-class _AttemptLine(msgspec.Struct):
-    """The end of an attempt in the attempt log."""
-
-    event: str
-    time: int
-    seq: int = 0
-    item_id: str = ""
-    attempt: int = 0
-    worker: int = 0
-    status: str = ""
-    exec_ms: float = 0.0
-    began: int = 0
-
-
 def _read_attempts(pid: int, run: RunReport, layout: DataLayout, offset_ms: int) -> Iterator[dict[str, Any]]:
     """Read the attempts of a run from its attempt logs."""
-    decoder, count = msgspec.json.Decoder(_AttemptLine), 0
+    count = 0
     for part in run.parts:
         path = layout.attempts_path(part.run_id)
         if not os.path.exists(path):
@@ -89,15 +75,16 @@ def _read_attempts(pid: int, run: RunReport, layout: DataLayout, offset_ms: int)
         with open(path, "rb") as file:
             for raw in file:
                 try:
-                    line = decoder.decode(raw)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                    line = msgspec.json.decode(raw)
+                    if line["event"] != "finished" or not line["began"]:
+                        continue
+                    at_ms = part.at_ms + max(0, line["began"] - part.started_ms) + offset_ms
+                    args = {name: line[name] for name in ("seq", "attempt", "status")}
+                    name, thread = line["item_id"] or f"seq {line['seq']}", line["worker"] + 1
+                    event = _make("X", pid, thread, name, at_ms, dur=line["exec_ms"] * 1000, args=args)
+                except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
                     continue
-                if line.event != "finished" or not line.began:
-                    continue
-                at_ms = part.at_ms + max(0, line.began - part.started_ms) + offset_ms
-                args = {"seq": line.seq, "attempt": line.attempt, "status": line.status}
-                name = line.item_id or f"seq {line.seq}"
-                yield _make("X", pid, line.worker + 1, name, at_ms, dur=line.exec_ms * 1000, args=args)
+                yield event
                 count += 1
                 if count >= EVENTS_MAX:
                     return

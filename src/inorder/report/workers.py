@@ -7,27 +7,15 @@ _KNOWN_MAX = 2000
 """Workers that are followed; the time of further ones counts in the utilisation only."""
 
 
-class _Worker:
-    """What is known of one worker."""
-
-    def __init__(self, number: int, first_ms: int) -> None:
-        self.number = number
-        self.first_ms = first_ms
-        self.last_ms = first_ms
-        self.busy_ms = 0
-        self.items = 0
-        self.lost_at_ms: int | None = None
-        self.lost_cause = ""
-        self.columns: list[int] = []
-
-
 class WorkerTimelineBuilder:
     """Collects what workers did. A worker runs one item at a time, so the time that it was busy before a moment is
     filled in backwards from there."""
 
     def __init__(self) -> None:
         self._column_ms = 20
-        self._workers: dict[int, _Worker] = {}
+        self._workers: dict[int, WorkerRow] = {}
+        self._columns: dict[int, list[int]] = {}
+        """For each worker, how long it was busy in each column of time."""
         self._total = 0
         self._busy_ms = 0
         self._present_ms = 0
@@ -69,56 +57,48 @@ class WorkerTimelineBuilder:
         while at_ms // self._column_ms >= COLUMNS_MAX:
             self._fold()
         column, left = at_ms // self._column_ms, int(busy_ms)
-        while len(worker.columns) <= column:
-            worker.columns.append(0)
+        columns = self._columns[number]
+        while len(columns) <= column:
+            columns.append(0)
         room = at_ms - column * self._column_ms
         while left > 0 and column >= 0:
-            taken = min(left, max(0, room - worker.columns[column]))
-            worker.columns[column] += taken
+            taken = min(left, max(0, room - columns[column]))
+            columns[column] += taken
             left -= taken
             column -= 1
             room = self._column_ms
 
-    def _find(self, number: int, at_ms: int) -> _Worker | None:
+    def _find(self, number: int, at_ms: int) -> WorkerRow | None:
         worker = self._workers.get(number)
         if worker is None:
             self._total += 1
             if len(self._workers) >= _KNOWN_MAX:
                 return None
-            worker = self._workers[number] = _Worker(number, at_ms)
+            worker = self._workers[number] = WorkerRow(worker=number, first_ms=at_ms, last_ms=at_ms)
+            self._columns[number] = []
         return worker
 
     def _fold(self) -> None:
         self._column_ms *= 2
-        for worker in self._workers.values():
-            old = [*worker.columns, 0] if len(worker.columns) % 2 else worker.columns
-            worker.columns = [old[place] + old[place + 1] for place in range(0, len(old), 2)]
+        for number, columns in self._columns.items():
+            old = [*columns, 0] if len(columns) % 2 else columns
+            self._columns[number] = [old[place] + old[place + 1] for place in range(0, len(old), 2)]
 
     def build(self, active_ms: int) -> WorkerTimeline:
         """Return the timeline: the workers that were busy longest, by number."""
         while active_ms // self._column_ms >= COLUMNS_MAX:
             self._fold()
         self._measure_presence(active_ms)
-        shown = sorted(self._workers.values(), key=lambda worker: (-worker.busy_ms, worker.number))[:WORKERS_MAX]
+        shown = sorted(self._workers.values(), key=lambda worker: (-worker.busy_ms, worker.worker))[:WORKERS_MAX]
         columns = active_ms // self._column_ms + 1
+        for row in shown:
+            busy = (self._columns[row.worker] + [0] * columns)[:columns]
+            row.busy_percent = [min(100, round(100 * value / self._column_ms)) for value in busy]
         share = 100 * self._busy_ms / self._present_ms if self._present_ms > 0 else None
         return WorkerTimeline(
             column_ms=self._column_ms,
             columns=columns,
-            rows=[self._make_row(worker, columns) for worker in sorted(shown, key=lambda worker: worker.number)],
+            rows=sorted(shown, key=lambda row: row.worker),
             total=self._total,
             utilisation_percent=round(min(100.0, share), 1) if share is not None and self.has_busy_times else None,
-        )
-
-    def _make_row(self, worker: _Worker, columns: int) -> WorkerRow:
-        busy = (worker.columns + [0] * columns)[:columns]
-        return WorkerRow(
-            worker=worker.number,
-            busy_ms=worker.busy_ms,
-            items=worker.items,
-            first_ms=worker.first_ms,
-            last_ms=worker.last_ms,
-            lost_at_ms=worker.lost_at_ms,
-            lost_cause=worker.lost_cause,
-            busy_percent=[min(100, round(100 * value / self._column_ms)) for value in busy],
         )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from .coverage import ALL, find_marks
-from .crash.runs import CrashReport, crash_seed
+from .crash.runs import Trial, crash_seed
 from .explore import Scope, explore
 from .world import WorldReport, run_seed
 
@@ -93,7 +93,7 @@ def _crash(seed: int) -> int:
     return _print_crash_verdict(report)
 
 
-def _print_crash_verdict(report: CrashReport) -> int:
+def _print_crash_verdict(report: Trial) -> int:
     if report.broken_promise is None:
         return 0
     seed = report.case.seed

@@ -45,16 +45,16 @@ def find_marks(report: WorldReport) -> set[str]:
     counters = report.statistics
     marks = {f"kernel: {name}" for name in Counters.__struct_fields__ if getattr(counters, name)}
     marks.update(f"fault: {name}" for name in report.faults)
-    marks.update(f"sizing: {decision}" for decision in report.sizing)
-    marks.update(f"pressure: {move}" for move in report.pressure_moves)
+    marks.update(f"sizing: {decision}" for decision in report.books.sizing)
+    marks.update(f"pressure: {move}" for move in report.books.pressure_moves)
     summary = report.summary
     if summary is not None:
         marks.add(f"stop: {summary.stop_kind or 'none'}")
-        if summary.was_cancelled and report.computed_beyond_stop:
+        if summary.was_cancelled and report.books.final:
             marks.add("cancelled while computed ahead")
     if report.is_fatal:
         marks.add("engine caught answering twice")
-    if report.has_oversize_window:
+    if report.books.has_oversize_window:
         marks.add("window: oversize")
     if not report.scenario.items:
         marks.add("plan: empty")

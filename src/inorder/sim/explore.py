@@ -36,6 +36,7 @@ from inorder.errors import Category, Failure, InvariantViolation
 from inorder.runtime.loop import Runtime
 
 from .clock import VirtualClock
+from .disk.choices import Draw, enumerate_all
 from .referee import PromiseBroken, Referee, expect
 from .scenario import Scenario, SimItem
 from .transcript import Step, format_log
@@ -64,29 +65,19 @@ class PossibleEvent(NamedTuple):
 
 
 class Chooser:
-    """Follows a prefix of choices, then always takes the first option. Records each choice and how many there were."""
+    """Chooses among options, and records what was chosen."""
 
-    def __init__(self, prefix: Sequence[int]) -> None:
-        self._prefix = prefix
-        self.choices: list[tuple[int, int]] = []
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self.answers: list[int] = []
         self.names: list[str] = []
 
     def choose(self, options: Sequence[PossibleEvent]) -> PossibleEvent:
         """Choose one."""
-        position = len(self.choices)
-        index = self._prefix[position] if position < len(self._prefix) else 0
-        self.choices.append((index, len(options)))
-        self.names.append(options[index].name)
-        return options[index]
-
-    def next_prefix(self, depth: int | None = None) -> list[int] | None:
-        """Return the choices of the next run, which differs in one of the first `depth` choices, or in any; None when
-        all have been made."""
-        for position in reversed(range(len(self.choices[:depth]))):
-            index, count = self.choices[position]
-            if index + 1 < count:
-                return [choice for choice, _ in self.choices[:position]] + [index + 1]
-        return None
+        self.answers.append(self._draw(len(options)))
+        chosen = options[self.answers[-1]]
+        self.names.append(chosen.name)
+        return chosen
 
 
 class _ExploredWorker:
@@ -292,23 +283,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def explore(scope: Scope, start: Sequence[int] = ()) -> Iterator[Finding | None]:
     """Run every interleaving that starts with these choices. Yields None for each that kept all promises."""
-    prefix: list[int] | None = list(start)
-    while prefix is not None and prefix[: len(start)] == list(start):
-        chooser = Chooser(prefix)
-        yield _run_interleaving(scope, chooser)
-        prefix = chooser.next_prefix()
+    return enumerate_all(lambda draw: _run_interleaving(scope, Chooser(draw)), start)
 
 
 def list_starts(scope: Scope, length: int) -> list[list[int]]:
     """List the first choices of all interleavings, with which `explore` runs them in parts."""
-    starts: list[list[int]] = []
-    prefix: list[int] | None = []
-    while prefix is not None:
-        chooser = Chooser(prefix)
+
+    def run(draw: Draw) -> list[int]:
+        chooser = Chooser(draw)
         _run_interleaving(scope, chooser)
-        starts.append([index for index, _ in chooser.choices[:length]])
-        prefix = chooser.next_prefix(length)
-    return starts
+        return chooser.answers[:length]
+
+    return list(enumerate_all(run, depth=length))
 
 
 def _make_scenario(scope: Scope) -> Scenario:

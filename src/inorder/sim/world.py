@@ -14,6 +14,7 @@ from inorder.core.windows.plan import PlanItem
 from inorder.errors import InvariantViolation
 from inorder.runtime.loop import Runtime
 
+from .books import Books
 from .clock import VirtualClock
 from .engine import SimEngine
 from .oracle import Expected, predict
@@ -36,11 +37,8 @@ class WorldReport(msgspec.Struct, kw_only=True):
     steps: int
     statistics: Counters
     faults: dict[str, int]
-    committed: list[int]
-    sizing: list[str]
-    pressure_moves: set[str]
-    has_oversize_window: bool
-    computed_beyond_stop: bool
+    books: Books
+    """What the referee has seen."""
     log: list[Step]
 
     def transcript(self) -> list[str]:
@@ -83,7 +81,7 @@ class World:
             broken_promise = None if is_fatal else f"the kernel aborted: {error}"
         except Exception as error:
             broken_promise = f"the kernel broke: {type(error).__name__}: {error}"
-        kernel, books = self.runtime.kernel, self.referee.books
+        kernel = self.runtime.kernel
         return WorldReport(
             scenario=self.scenario,
             summary=kernel.summary,
@@ -92,11 +90,7 @@ class World:
             steps=self.steps,
             statistics=kernel.statistics(),
             faults=dict(self.engine.fault_counts),
-            committed=books.outcomes,
-            sizing=books.sizing,
-            pressure_moves=books.pressure_moves,
-            has_oversize_window=books.has_oversize_window,
-            computed_beyond_stop=bool(books.final),
+            books=self.referee.books,
             log=self.log,
         )
 

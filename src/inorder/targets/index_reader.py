@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from inorder.index.rows import DOCUMENT, ChunkRow
 from inorder.library.rows import StoredVectors
-from inorder.library.snapshots import GenerationReader
+from inorder.library.snapshots import GenerationReader, IndexedFile
 
 from .base import ExportedChunk, ExportedDocument, ListedDocument, TargetLayout
 
@@ -35,7 +35,7 @@ class IndexReader:
     def list_documents(self, after: str, count: int) -> Sequence[ListedDocument]:
         """The first documents whose ids follow `after`, with their hashes."""
         found = self._generation.list_indexed(after, count)
-        return [ListedDocument(each.item_id, self._hash(each.digest, each.kind)) for each in found]
+        return [ListedDocument(each.item_id, self._hash(each)) for each in found]
 
     def read(self, doc_id: str) -> ExportedDocument | None:
         """A document with its chunks and vectors; None: the index does not have it, or a later generation has replaced
@@ -47,7 +47,7 @@ class IndexReader:
         vectors = self._split(found.vectors, len(rows.chunks))
         return ExportedDocument(
             doc_id,
-            self._hash(file.digest, file.kind),
+            self._hash(file),
             file.kind,
             rows.language,
             rows.lines,
@@ -64,10 +64,10 @@ class IndexReader:
         size = stored.width * _FLOAT_BYTES
         return [stored.vectors[start : start + size] for start in range(0, count * size, size)]
 
-    def _hash(self, digest: str, kind: str) -> str:
-        """What the target stores as the hash of a document. The digest covers the content of the vectors."""
-        provider = self.layout.provider if kind == DOCUMENT else ""
-        return blake2b(f"{VERSION}\0{digest}\0{provider}".encode(), digest_size=16).hexdigest()
+    def _hash(self, file: IndexedFile) -> str:
+        """What the target stores as the hash of a document."""
+        provider = self.layout.provider if file.kind == DOCUMENT else ""
+        return blake2b(f"{VERSION}\0{file.digest}{file.vectors}\0{provider}".encode(), digest_size=16).hexdigest()
 
     def close(self) -> None:
         """Close the library. Idempotent."""

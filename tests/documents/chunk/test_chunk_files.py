@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inorder.dataset.export.files import write_rows
+from inorder.dataset.results import LoadedResult
+from inorder.dataset.tables import ChunkTable
 from inorder.documents.chunk.chunks import Chunk, build_chunks
-from inorder.documents.chunk.tables import write_chunks
 from inorder.documents.chunk.tokens import count_words
 from inorder.library.values import pack_chunk_rows, unpack_chunk_ids, unpack_chunk_rows
 from tests.documents.chunk.laws import pieces_from
@@ -40,9 +42,7 @@ def tale(*texts: str) -> list[Chunk]:
 
 
 def write(chunks: list[Chunk]) -> io.BytesIO:
-    file = io.BytesIO()
-    write_chunks(file, chunks, "f00d")
-    return file
+    return io.BytesIO(write_rows(ChunkTable(), LoadedResult("docs/tale.md", "", "", "f00d", chunks), chunks))
 
 
 def read(file: io.BytesIO) -> list[Chunk]:

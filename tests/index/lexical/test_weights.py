@@ -77,8 +77,12 @@ def test_weights_depend_on_the_chunks_alone(seed: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("head_share", [0.5, 1.5])
-def test_the_weights_of_the_words_of_a_question_add_up_to_its_score(head_share: float) -> None:
-    made, _ = build_with_a_history(3)
+@pytest.mark.parametrize("seed", range(10))
+def test_the_weights_of_the_words_of_a_question_add_up_to_its_score(
+    seed: int, head_share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 10)
+    made, _ = build_with_a_history(seed)
     index = LexicalIndex(made.connection)
     question = ["lamp", "tide", "head1", "keeper"]
     terms = [term for word in question for term in analyze(word, "en")]

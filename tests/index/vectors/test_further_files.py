@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inorder.index.schema import read_meta
-from inorder.index.vectors import copying, row_chunks
+from inorder.index.vectors import row_chunks
 from inorder.index.vectors.files import MatrixFile, MatrixWriter
 from inorder.targets.index_reader import IndexReader
 from tests.index.documents import make_indexed
@@ -147,7 +147,6 @@ def test_after_any_history_vectors_hits_and_scores_are_those_of_an_index_built_a
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(row_chunks, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(copying, "_COPIED_ROWS", 3)
     chance = random.Random(seed)
     corpus = Corpus(tmp_path / "data")
 

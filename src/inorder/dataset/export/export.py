@@ -13,15 +13,16 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from inorder.dataset.results import DataReader, TableReader, open_data
-from inorder.dataset.tables import TABLES, DataTable, LexicalTable
-from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.dataset.reader import DataReader, open_data
+from inorder.dataset.results import LibraryResults
+from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, LexicalTable, changes_meanwhile
+from inorder.dataset.terms import IndexChangedError
+from inorder.errors import OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
 from inorder.files.object_store import ObjectStore
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
-from inorder.index.chunk_terms import IndexChangedError
 from inorder.version import __version__
 
 from .files import export_files, finish_files
@@ -36,7 +37,6 @@ from .writing import write_shard
 OnProgress = Callable[[str, TableExport], None]
 _SHARES = {"chunks": 0.4}
 """About the size of a shard as a part of the size of its results in the store, where it is not the same."""
-_ATTEMPTS = 5
 _REPORT_EVERY = 100
 
 
@@ -99,20 +99,14 @@ def _export_one_state(
     """Export tables as they are at one moment. If a run changes one of them meanwhile, nothing is published, and all
     are exported again; shards that are still the same are kept."""
     has_terms = any(isinstance(table, LexicalTable) for table in tables)
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         with open_data(data) as reader, suppress(IndexChangedError):
-            if has_terms and attempt and reader.terms is not None:
+            if has_terms and attempt:
                 reader.terms.weigh()  # before anything else, because runs publish while this export goes on
-            if has_terms and not reader.is_one_generation:
-                continue
             outcome = _Export(reader, open_target(), options, on_progress).run(tables)
             if outcome is not None:
                 return outcome
-    raise _changes(data)
-
-
-def _changes(data: str) -> InfrastructureError:
-    return InfrastructureError(f"{data} changes while it is exported; export it again when no run is active")
+    raise changes_meanwhile(data)
 
 
 def _read_versions(reader: DataReader, tables: list[DataTable[Any, Any]]) -> list[object]:
@@ -185,7 +179,7 @@ class _Export:
         entries: list[ShardEntry] = []
         after = ""
         results = table.open(self._reader)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             planned = results.iterate(after)
             for shard in plan_shards(planned, after, version=version, target_bytes=size, share=share):
                 entry = self._reuse(table, shard, len(entries), progress)
@@ -198,7 +192,7 @@ class _Export:
                 self._on_progress(table.name, progress)
             else:
                 return combine_shards(table.name, entries)
-        raise _changes(self._reader.data)
+        raise changes_meanwhile(self._reader.data)
 
     def _reuse(self, table: DataTable[Any, Any], shard: Shard, number: int, progress: TableExport) -> ShardEntry | None:
         found = self._target.reuse(shard.key)
@@ -210,7 +204,7 @@ class _Export:
     def _write(
         self,
         table: DataTable[Any, Any],
-        results: TableReader,
+        results: LibraryResults,
         shard: Shard,
         version: str,
         number: int,
@@ -253,7 +247,7 @@ class _Export:
 
 
 def _decode_documents(
-    table: DataTable[Any, Any], results: TableReader, shard: Shard, key: ShardKey
+    table: DataTable[Any, Any], results: LibraryResults, shard: Shard, key: ShardKey
 ) -> Iterator[tuple[str, Any]]:
     """The documents of a shard as they are now. They are added to `key`."""
     for result in results.iterate(shard.after):

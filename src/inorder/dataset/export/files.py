@@ -10,17 +10,15 @@ A file that has the right content is not written again, and one of a document th
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
-from inorder.dataset.document import DatasetDocument
-from inorder.dataset.results import DataReader, LoadedResult
+from inorder.dataset.reader import DataReader
+from inorder.dataset.results import LoadedResult
 from inorder.dataset.tables import CHUNKS, DOCUMENTS, TABLES, DataTable, make_batch
-from inorder.documents.chunk.tables import write_chunks
-from inorder.documents.embed.tables import write_dense, write_sparse
 from inorder.documents.parquet import write_table
 
 from .folder import ExportFolder
@@ -31,7 +29,6 @@ _DOCTAGS_FOLDER = "doctags"
 _DOCTAGS, _RECORD, _PARQUET = ".doctags", ".docling.json", ".parquet"
 _NEW = ".new"
 """Ends the name of a file that is not complete."""
-Write = Callable[[io.BytesIO, LoadedResult, Any], None]
 
 
 def export_files(
@@ -45,7 +42,7 @@ def export_files(
         if loaded is None:
             continue
         decoded = table.decode(loaded)
-        for path, content in _list_contents(table.name, loaded, decoded):
+        for path, content in _list_contents(table, loaded, decoded):
             digest.update(os.fsencode(f"{path}\0{hashlib.sha256(content).hexdigest()}\n"))
             _put_file(folder, path, content, progress)
         progress.documents += 1
@@ -124,40 +121,21 @@ def _write_file(folder: ExportFolder, path: str, content: bytes) -> None:
     folder.filesystem.rename(temporary, place)
 
 
-def _list_contents(table: str, loaded: LoadedResult, decoded: Any) -> Iterator[tuple[str, bytes]]:
+def _list_contents(table: DataTable[Any, Any], loaded: LoadedResult, decoded: Any) -> Iterator[tuple[str, bytes]]:
     """The files of one document, with their paths."""
-    if table == DOCUMENTS:
-        yield from _list_forms(decoded)
-        return
-    path = f"{table}/{loaded.doc_id}{_PARQUET}"
+    if table.name == DOCUMENTS:
+        base = f"{_DOCTAGS_FOLDER}/{loaded.doc_id}"
+        yield f"{base}{_DOCTAGS}", decoded.write_doctags()
+        yield f"{base}{_RECORD}", decoded.write_record()
+    else:
+        yield f"{table.name}/{loaded.doc_id}{_PARQUET}", write_rows(table, loaded, decoded)
+
+
+def write_rows(table: DataTable[Any, Any], loaded: LoadedResult, decoded: Any) -> bytes:
+    """The rows of one document as a Parquet file. Those of vectors have no columns that the path tells."""
+    schema = table.make_schema(decoded)
+    schema = schema.with_metadata({**schema.metadata, b"inorder.cfg_hash": loaded.cfg_hash.encode()})
+    rows = pa.Table.from_batches([make_batch(table, [(loaded.doc_id, decoded)], schema)])
     buffer = io.BytesIO()
-    _WRITERS[table](buffer, loaded, decoded)
-    yield path, buffer.getvalue()
-
-
-def _list_forms(document: DatasetDocument) -> Iterator[tuple[str, bytes]]:
-    base = f"{_DOCTAGS_FOLDER}/{document.doc_id}"
-    yield f"{base}{_DOCTAGS}", document.write_doctags()
-    yield f"{base}{_RECORD}", document.write_record()
-
-
-def _write_dense(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
-    write_dense(buffer, decoded.ids, decoded.matrix, decoded.provider, decoded.spec, loaded.cfg_hash)
-
-
-def _write_sparse(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
-    write_sparse(buffer, decoded.ids, decoded.vectors, decoded.provider, decoded.vocabulary, loaded.cfg_hash)
-
-
-def _write_lexical(buffer: io.BytesIO, loaded: LoadedResult, decoded: Any) -> None:
-    table = TABLES["vectors/lexical"]
-    batch = make_batch(table, [(decoded.item_id, decoded)], table.make_schema(decoded))
-    write_table(buffer, pa.Table.from_batches([batch]).drop_columns(["doc_id", "number"]))
-
-
-_WRITERS: dict[str, Write] = {
-    CHUNKS: lambda buffer, loaded, decoded: write_chunks(buffer, decoded, loaded.cfg_hash),
-    "vectors/dense": _write_dense,
-    "vectors/sparse": _write_sparse,
-    "vectors/lexical": _write_lexical,
-}
+    write_table(buffer, rows if table.name == CHUNKS else rows.drop_columns(["doc_id", "number"]))
+    return buffer.getvalue()

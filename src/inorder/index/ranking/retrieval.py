@@ -19,7 +19,6 @@ import numpy.typing as npt
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
-from inorder.index.lexical.analysis import analyze
 from inorder.index.lexical.scoring import LexicalIndex
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
@@ -174,9 +173,7 @@ class Searcher:
         if is_quick and len(numbers) >= (1 if spec.startswith("hash") else _FEW):
             similarity = self._compare(vector, numbers)
         else:
-            found = np.flatnonzero(allowed)
-            numbers, similarity = np.arange(len(allowed)), np.full(len(allowed), np.nan)
-            similarity[found] = self._compare(vector, found)
+            numbers, similarity = self._compare_all(vector, numbers, allowed, filters)
             is_known = np.isin(numbers, candidates.numbers, assume_unique=True, kind="table")
             if is_quick and "lexical" in candidates.lists:
                 similarity[(similarity < _SIMILARITY_MIN) & ~is_known] = np.nan
@@ -198,6 +195,16 @@ class Searcher:
         has_row = rows >= 0
         similarity[has_row] = self._matrix.compare(vector, rows[has_row])
         return similarity
+
+    def _compare_all(
+        self, vector: npt.NDArray[Any], numbers: Numbers, allowed: npt.NDArray[np.bool_], filters: Filters
+    ) -> tuple[Numbers, Scores]:
+        """Chunks in ascending order and the similarity of their vectors. Those that are most similar are among them,
+        and the chunks with these numbers."""
+        similarity = np.full(len(allowed), np.nan)
+        found = np.flatnonzero(allowed)
+        similarity[found] = self._compare(vector, found)
+        return np.arange(len(allowed)), similarity
 
     def _find_words(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> Candidates:
         """The candidates, or if their words were not searched for, those that this would find."""
@@ -332,11 +339,8 @@ class Searcher:
     def suggest_words(self, query: Query) -> list[str]:
         """Words of the index that are similar to those words of the question that it does not have."""
         groups = query.make_groups(self.languages)
-        missing = {form for group in groups if not self._lexical.has_any(group) for form in group.forms}
         found: list[str] = []
-        for term in query.terms:
-            if not missing.intersection(analyze(term)):
-                continue
+        for term in dict.fromkeys(group.forms[0] for group in groups if not self._lexical.has_any(group)):
             known = self._connection.execute(
                 "SELECT DISTINCT name FROM symbols JOIN files ON files.id = file "
                 "WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",

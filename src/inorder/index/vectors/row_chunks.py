@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ DEAD = -1
 """In place of the chunk of a row: it was removed."""
 BLOCK_ROWS = 4096
 """Rows whose chunks are read or written at once."""
-_NARROW_END = 2**31
 
 
 def read_chunk_blocks(connection: sqlite3.Connection, file: MatrixFile) -> Iterator[ChunkIds]:
@@ -42,23 +40,10 @@ def _divide(file: MatrixFile) -> Iterator[tuple[int, int]]:
         yield start, min(BLOCK_ROWS, file.shape[0] - start)
 
 
-def read_matrix_chunks(
-    connection: sqlite3.Connection, files: Sequence[MatrixFile], type_: type[np.int64 | np.int32] = np.int64
-) -> ChunkIds:
+def read_matrix_chunks(connection: sqlite3.Connection, files: Sequence[MatrixFile]) -> ChunkIds:
     """The chunks of the rows of all these files, one file after the other."""
-    found: npt.NDArray[Any] = np.empty(sum(file.shape[0] for file in files), type_)
-    end = 0
-    for file in files:
-        for chunks in read_chunk_blocks(connection, file):
-            found[end : end + len(chunks)] = chunks
-            end += len(chunks)
-    return found
-
-
-def find_narrow_type(connection: sqlite3.Connection) -> type[np.int64 | np.int32]:
-    """The narrowest type for the ids of all chunks."""
-    [last] = connection.execute("SELECT COALESCE(MAX(id), 0) FROM chunks").fetchone()
-    return np.int32 if last < _NARROW_END else np.int64
+    blocks = (chunks for file in files for chunks in read_chunk_blocks(connection, file))
+    return np.concatenate([np.zeros(0, np.int64), *blocks])
 
 
 def mark_dead(connection: sqlite3.Connection, files: Sequence[MatrixFile], removed: ChunkIds) -> bool:

@@ -1,10 +1,13 @@
-"""Write a new file with vectors."""
+"""Write a new file with vectors, and read them again to merge files."""
 
 import sqlite3
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from .files import PREFIX, MatrixWriter
-from .row_chunks import ChunkIds, RowList
+import numpy as np
+
+from .files import PREFIX, MatrixFile, MatrixWriter
+from .row_chunks import ChunkIds, RowList, read_chunk_blocks
 
 
 class MatrixRows(NamedTuple):
@@ -48,3 +51,14 @@ class NewMatrixFile:
         """Close the file. Idempotent."""
         self._chunks.close()
         self._writer.close()
+
+
+def read_alive_rows(connection: sqlite3.Connection, file: MatrixFile) -> Iterator[MatrixRows]:
+    """Yield the vectors of a file whose chunks were not removed, in blocks."""
+    width = file.shape[1]
+    with open(file.path, "rb") as opened:
+        for chunks in read_chunk_blocks(connection, file):
+            rows = np.frombuffer(opened.read(4 * width * len(chunks)), "<f4").reshape(len(chunks), width)
+            alive = chunks >= 0
+            if alive.any():
+                yield MatrixRows(rows[alive].tobytes(), width, chunks[alive])

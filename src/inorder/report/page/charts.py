@@ -54,21 +54,6 @@ def draw_fronts(run: RunReport) -> str:
     return plot.render(f"{run.run_id}:fronts", label, lambda value: format_count(int(value)))
 
 
-def draw_stages(runs: Sequence[RunReport]) -> list[tuple[str, str]]:
-    """When each run of a pipeline was active, with its name."""
-    start_ms = min(run.started_ms for run in runs)
-    length_ms = max(run.last_ms for run in runs) - start_ms
-    rows = []
-    for run in runs:
-        plot = SvgPlot(length_ms, 1, 14)
-        for part in run.parts:
-            span = f"{format_ms(part.last_ms - part.started_ms)} from {format_axis_time(part.started_ms - start_ms)} on"
-            plot.add_box((part.started_ms - start_ms, part.last_ms - start_ms), (0, 1), f"stage-{run.state}", span)
-        label = f"{run.stage}: {run.state} after {format_ms(run.active_ms)}"
-        rows.append((label, plot.render("stage", label, time=False)))
-    return rows
-
-
 def draw_lag(run: RunReport) -> str:
     """How many items the commits are behind the workers."""
     series = run.series
@@ -148,10 +133,10 @@ def draw_histogram(stats: DurationStats) -> str:
     return f"{draw_bars(bars, label, 'items')}{ends}"
 
 
-def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str, height: int = 90) -> str:
+def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str) -> str:
     """Bars side by side, the first and the last of them named."""
     most = max((count for _, count in bars), default=0)
-    plot = SvgPlot(max(1, len(bars)), max(1, most), height)
+    plot = SvgPlot(max(1, len(bars)), max(1, most), 90)
     for place, (name, count) in enumerate(bars):
         if count:
             least = max(count, most * 0.02)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inorder.report.model import DatasetReport, LibraryContents, StageContents
+from inorder.report.model import DatasetReport, LibraryContents
 from inorder.report.verdict import format_time
 
 from .charts import draw_bars
@@ -11,14 +11,13 @@ from .text import escape_text, format_bytes, format_count, format_plural
 
 
 def make_contents(dataset: DatasetReport) -> str:
-    """What the pipeline and the stages have made, its size on disk, and its growth over runs."""
-    stages = "" if dataset.library is None else _make_library(dataset.library)
-    stages += "".join(_make_stage(stage) for stage in dataset.stages)
+    """What the pipeline has made, its size on disk, and its growth over runs."""
+    library = "" if dataset.library is None else _make_library(dataset.library)
     rows = [[escape_text(usage.name), format_count(usage.files), format_bytes(usage.bytes)] for usage in dataset.disk]
     heads = [("Part of DATA", "wide"), ("Files", "number"), ("Size", "number")]
     disk = make_table(f"On disk: {format_bytes(dataset.bytes_total)}", heads, rows)
     return (
-        f'<section id="dataset" aria-label="Dataset"><h2>Dataset</h2><div class="columns">{stages}'
+        f'<section id="dataset" aria-label="Dataset"><h2>Dataset</h2><div class="columns">{library}'
         f'<div class="card">{disk}</div></div></section>'
     )
 
@@ -52,28 +51,6 @@ def _make_library(library: LibraryContents) -> str:
             f"{format_plural(step.done, 'file')}{failed}</p>{_make_values(step.contents)}</div>"
         )
     return cards
-
-
-def _make_stage(stage: StageContents) -> str:
-    items = ", ".join(f"{format_count(count)} {status}" for status, count in stage.items.items())
-    history = ""
-    if stage.runs > 1:
-        rows = [
-            [
-                escape_text(point.started_at.replace("T", " ").removesuffix("+00:00")),
-                f"<code>{escape_text(point.run_id[:8])}</code>",
-                format_count(point.succeeded),
-                format_count(point.skipped),
-                format_count(point.failed),
-            ]
-            for point in reversed(stage.history)
-        ]
-        heads = [("Run", ""), ("Id", ""), ("Done", "number"), ("Skipped", "number"), ("Failed", "number")]
-        bars = [(point.started_at.replace("T", " ").removesuffix("+00:00"), point.items) for point in stage.history]
-        drawn = draw_bars(bars, f"Items of {stage.stage} after each run.", "items", 60)
-        history = f"<figure><figcaption>Items after each run</figcaption>{drawn}</figure>"
-        history += make_table("Runs, the latest first", heads, rows, stage.runs)
-    return f'<div class="card"><h3>{escape_text(stage.stage)}</h3><p class="note">{items}</p>{history}</div>'
 
 
 def _make_values(contents: dict[str, Any]) -> str:
@@ -118,7 +95,7 @@ def _make_families(families: dict[str, dict[str, Any]]) -> str:
             escape_text(name),
             format_count(values.get("vectors", 0)),
             format_count(values.get("documents", 0)),
-            escape_text(str(values.get("provider", ""))),
+            escape_text(", ".join(values.get("providers", ()))),
         ]
         for name, values in families.items()
     ]

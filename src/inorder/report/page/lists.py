@@ -1,11 +1,11 @@
-"""The tables of items: slowest, failed, skipped, warnings, processed again."""
+"""The tables of items: slowest, failed, skipped, warnings."""
 
 import shlex
 
 from inorder.report.model import RunReport, Tallies
 
 from .tables import make_table
-from .text import escape_text, format_count, format_ms, format_plural, isolate
+from .text import escape_text, format_count, format_ms, isolate
 
 
 def make_files(run: RunReport) -> str:
@@ -17,13 +17,13 @@ def make_files(run: RunReport) -> str:
     not_read = f"<h4>Not read</h4><ul>{reasons}</ul>" if reasons else ""
     rows = [
         [
-            escape_text(step.step),
+            escape_text(name),
             format_count(step.files),
             format_count(step.failed),
             format_ms(step.duration_s * 1000),
             format_ms(step.duration_s * 1000 / max(1, step.files + step.failed)),
         ]
-        for step in files.steps
+        for name, step in files.steps.items()
     ]
     heads = [("Step", ""), ("Files", "number"), ("Failed", "number"), ("Time", "number"), ("Per file", "number")]
     steps = make_table("Time of each step, in all workers", heads, rows, is_paged=False) if rows else ""
@@ -125,19 +125,3 @@ def _make_tally_table(caption: str, head: str, tallies: Tallies) -> str:
     rows = [[isolate(row.text), format_count(row.count), isolate(row.example)] for row in tallies.rows]
     heads = [(head, "wide"), ("Items", "number"), ("First item", "name")]
     return make_table(caption, heads, rows, tallies.distinct)
-
-
-def make_changes(run: RunReport) -> str:
-    """Why items were processed, and not skipped."""
-    changes = run.changes
-    if not changes.processed and not changes.removed:
-        return ""
-    rows = [[escape_text(row.text), format_count(row.count), isolate(row.example)] for row in changes.reasons]
-    heads = [("Why it was processed", "wide"), ("Items", "number"), ("First item", "name")]
-    cut = ""
-    if changes.checked_max is not None:
-        cut = f"<p class='note'>The reasons of the first {format_count(changes.checked_max)} items.</p>"
-    removed = ""
-    if changes.removed:
-        removed = f"<p class='note'>{format_plural(changes.removed, 'item')} no longer in the plan, removed.</p>"
-    return f'<div class="card"><h3>Since the runs before</h3>{make_table("Why", heads, rows)}{cut}{removed}</div>'

@@ -11,11 +11,10 @@ from .charts import (
     draw_heat_map,
     draw_histogram,
     draw_lag,
-    draw_stages,
     draw_workers,
 )
 from .contents import make_contents
-from .lists import make_changes, make_failures, make_files, make_groups, make_slowest, make_tallies
+from .lists import make_failures, make_files, make_groups, make_slowest, make_tallies
 from .tables import describe_cut, make_table
 from .text import (
     escape_text,
@@ -89,15 +88,8 @@ def make_overview(report: PipelineReport) -> str:
     heads = [("Run", ""), ("State", ""), ("Progress", "wide"), ("Done", "number")]
     heads += [("Skipped", "number")] if has_stages else []
     heads += [("Failed", "number"), (noun, "number"), ("Per second", "number"), ("Time", "number")]
-    strips = ""
-    if len(report.runs) > 1 and report.comparison is None:
-        drawn = "".join(
-            f'<div class="worker"><span>{escape_text(name)}</span>{strip}</div>'
-            for name, strip in draw_stages(report.runs)
-        )
-        strips = f'<figure><figcaption>When each ran</figcaption><div class="workers">{drawn}</div></figure>'
     table = make_table("Runs", heads, rows, is_paged=False)
-    return f'<section aria-label="Runs"><div class="card">{table}{strips}</div></section>'
+    return f'<section aria-label="Runs"><div class="card">{table}</div></section>'
 
 
 def _make_progress(run: RunReport) -> str:
@@ -125,23 +117,23 @@ def make_run(run: RunReport, data: str) -> str:
         f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>"
         f'<p class="facts">{escape_text(f"{run.stage} {run.state_text}")} · {" · ".join(map(escape_text, facts))}</p>'
         f"{command}{_make_tiles(run)}{make_files(run)}{_make_activity(run)}{make_failures(run, data)}"
-        f"{make_tallies(run)}{make_changes(run)}{_make_compute(run)}{_make_workers(run)}</section>"
+        f"{make_tallies(run)}{_make_compute(run)}{_make_workers(run)}</section>"
     )
 
 
 def _make_tiles(run: RunReport) -> str:
-    counts, events = run.counts, run.events
+    lost = format_plural(run.mark_counts.get("lost", 0), "worker")
     utilisation = run.worker_timeline.utilisation_percent
     tiles = _list_file_tiles(run.files) if run.files is not None else _list_item_tiles(run)
     tiles += [
         ("Rate", f"{format_rate(run.items_per_s)} /s", _describe_input(run)),
         ("Time", format_duration(run.active_ms), _describe_eta(run)),
-        ("Retries", format_count(events.retries), f"{format_plural(events.lost_workers, 'worker')} lost"),
+        ("Retries", format_count(run.mark_counts.get("retry", 0)), f"{lost} lost"),
     ]
     if utilisation is not None:
         tiles.append(("Busy", f"{utilisation:.0f} %", format_plural(run.worker_timeline.total, "worker")))
-    if counts.adopted:
-        tiles.append(("Adopted", format_count(counts.adopted), "results of the interrupted run"))
+    if run.counts.adopted:
+        tiles.append(("Adopted", format_count(run.counts.adopted), "results of the interrupted run"))
     cells = "".join(
         f"<div><dt>{name}</dt><dd>{escape_text(value)}</dd><dd class='small'>{escape_text(note)}</dd></div>"
         for name, value, note in tiles

@@ -27,16 +27,6 @@ _highlighted = ResultCache()
 HighlightedLine = list[tuple[str, str]]
 
 
-class CodeSymbol(msgspec.Struct, frozen=True, kw_only=True):
-    """A definition in the file."""
-
-    name: str
-    kind: str
-    start: int
-    end: int
-    signature: str
-
-
 class LineRange(msgspec.Struct, frozen=True, kw_only=True):
     """A chunk of the file: a range of lines."""
 
@@ -54,7 +44,7 @@ class SourceView(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     language: str
     lines: list[HighlightedLine]
-    symbols: list[CodeSymbol]
+    symbols: list[CodeLocation]
     chunks: list[LineRange]
     note: str
 
@@ -91,10 +81,7 @@ def answer_source(catalog: Catalog, params: ItemParams) -> SourceView:
         path=path,
         language=language,
         lines=_highlight(text, os.path.basename(path)),
-        symbols=[
-            CodeSymbol(name=each.name, kind=each.what, start=each.line, end=each.end, signature=each.detail)
-            for each in symbols
-        ],
+        symbols=symbols,
         chunks=[
             LineRange(number=at, kind=kind, name=name, start=start, end=end) for at, kind, name, start, end in chunks
         ],

@@ -4,7 +4,6 @@ import msgspec
 
 from inorder.library.opening import find_index
 from inorder.serve.catalog import Catalog
-from inorder.stage.monitor.latest import read_latest_runs
 from inorder.version import __version__
 from inorder.watch.status import WatchPlace
 
@@ -13,21 +12,12 @@ class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """No parameters."""
 
 
-class StageState(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest run of a stage."""
-
-    stage: str
-    run_id: str
-    state: str
-
-
 class DataSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One DATA."""
 
     name: str
     path: str
     has_index: bool
-    stages: list[StageState]
     watch: str
     """The state of the watch; empty: there was none."""
 
@@ -46,12 +36,10 @@ def answer_overview(catalog: Catalog, params: NoParams) -> Overview:
 
 def _summarize(catalog: Catalog, name: str) -> DataSummary:
     path = catalog.get(name).path
-    runs = read_latest_runs(path)
     watch = WatchPlace(path).read()
     return DataSummary(
         name=name,
         path=path,
         has_index=find_index(path).exists(),
-        stages=[StageState(stage=run.stage, run_id=run.run_id, state=run.state) for run in runs],
         watch="" if watch is None else watch.state,
     )

@@ -43,7 +43,7 @@ class CodeView {
     if (!symbols.length) return make("p", { class: "quiet" }, "No definitions.");
     this.filter = make("input", { type: "search", placeholder: "Filter definitions", "aria-label": "Filter definitions" });
     this.list = make("ul", {}, symbols.map((symbol) => make("li", { style: { "padding-left": `${0.8 * (symbol.name.split(".").length - 1)}rem` } },
-      make("a", { href: `#L${symbol.start}`, title: symbol.signature, onclick: () => this.showGraph(symbol) }, symbol.name.split(".").at(-1)), " ", make("span", { class: "quiet small" }, symbol.kind))));
+      make("a", { href: `#L${symbol.line}`, title: symbol.detail, onclick: () => this.showGraph(symbol) }, symbol.name.split(".").at(-1)), " ", make("span", { class: "quiet small" }, symbol.what))));
     this.filter.addEventListener("input", () => {
       const wanted = this.filter.value.toLowerCase();
       [...this.list.children].forEach((item, at) => { item.hidden = !symbols[at].name.toLowerCase().includes(wanted); });
@@ -58,7 +58,7 @@ class CodeView {
     if (!row) return;
     row.classList.add("chosen");
     row.scrollIntoView({ block: "center", behavior: "instant" });
-    const symbol = this.found.symbols.filter(({ start, end }) => start <= number && number <= end).at(-1);
+    const symbol = this.found.symbols.filter(({ line, end }) => line <= number && number <= end).at(-1);
     if (symbol) this.showGraph(symbol);
   }
 
@@ -67,9 +67,9 @@ class CodeView {
     this.shown = symbol.name;
     const graph = await fetchJson("/api/graph", { data: this.data, name: symbol.name }).catch(() => null);
     if (!graph || this.shown !== symbol.name) return;
-    const own = graph.callees.filter((call) => graph.definitions.some((each) => each.item_id === this.id && each.line === symbol.start) ? call.item_id === this.id && call.line >= symbol.start && call.line <= symbol.end : true);
+    const own = graph.callees.filter((call) => graph.definitions.some((each) => each.item_id === this.id && each.line === symbol.line) ? call.item_id === this.id && call.line >= symbol.line && call.line <= symbol.end : true);
     this.graph.replaceChildren(make("h2", {}, symbol.name),
-      symbol.signature && make("pre", { class: "signature", tabindex: "0" }, make("code", {}, symbol.signature)),
+      symbol.detail && make("pre", { class: "signature", tabindex: "0" }, make("code", {}, symbol.detail)),
       make("h3", {}, `Called from (${graph.callers.length})`), this.makePlaces(graph.callers, (call) => `${call.path.split("/").at(-1)}:${call.line}${call.detail ? ` in ${call.detail}` : ""}`),
       make("h3", {}, `Calls (${own.length})`), this.makePlaces(own, (call) => call.name, true));
     say(`${symbol.name}: called from ${plural(graph.callers.length, "place")}`);

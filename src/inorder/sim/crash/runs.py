@@ -17,8 +17,6 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
-import msgspec
-
 from inorder.errors import InfrastructureError, IntegrityError
 from inorder.journal.scan import ScanVerdict
 from inorder.runtime.recovery import read_journal
@@ -43,32 +41,15 @@ RECOVERY_OPERATIONS = 12
 _CAUSES = {"power": "the power was lost", "death": "the process died", "failure": "the disk failed"}
 
 
-class CrashReport(msgspec.Struct, kw_only=True):
-    """The result of one seed."""
-
-    case: CrashCase
-    broken_promise: str | None
-    losses: int
-    deaths: int
-    failures: int
-
-
-def crash_seed(seed: int) -> CrashReport:
+def crash_seed(seed: int) -> "Trial":
     """Run the case of a seed through several series of crashes."""
     trial = Trial(draw_case(seed))
-    broken_promise = None
     try:
         for number in range(CHAINS):
             trial.try_random_crashes(number)
     except PromiseBroken as error:
-        broken_promise = str(error)
-    return CrashReport(
-        case=trial.case,
-        broken_promise=broken_promise,
-        losses=trial.losses,
-        deaths=trial.deaths,
-        failures=trial.failures,
-    )
+        trial.broken_promise = str(error)
+    return trial
 
 
 class Handover(NamedTuple):
@@ -108,6 +89,7 @@ class Trial:
         """The case starts on a copy of `disk`, or on an empty one."""
         self.case = case
         self.expected = predict_files(case)
+        self.broken_promise: str | None = None
         self.losses = 0
         """States of the disk after a power loss."""
         self.recovered = 0

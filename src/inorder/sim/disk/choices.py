@@ -5,7 +5,7 @@ always that the change was kept, the second that it was lost. So a draw that alw
 everything was kept, and one that always returns 1 the state in which nothing was.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -21,11 +21,13 @@ ORDERLY_PER_QUESTION = 8
 """There are few ways to lose changes in order; after this many per question the rest of a sample is random."""
 
 
-def enumerate_all(build: Callable[[Draw], T]) -> Iterator[T]:
-    """Build once for every sequence of answers. The last answer changes first, like the last digit of a counter."""
-    digits: list[list[int]] = []
+def enumerate_all(build: Callable[[Draw], T], start: Sequence[int] = (), depth: int | None = None) -> Iterator[T]:
+    """Build once for every sequence of answers. The last answer changes first, like the last digit of a counter. The
+    first answers are always those of `start`; with a depth, only so many of them are changed."""
+    digits = [[answer, answer + 1] for answer in start]
     while True:
         yield build(_Replay(digits))
+        digits = digits[:depth]
         while digits and digits[-1][0] + 1 == digits[-1][1]:
             digits.pop()
         if not digits:

@@ -31,12 +31,12 @@ from .encoding import HEAD_UNIT
 from .schema import check_collection, compose, read_meta, read_version
 
 _HIT = """
-SELECT chunk_id::text, chunks.number, chunks.kind, name, context, start_at, end_at, text, chunks.doc_id,
-    documents.kind, chunks.doc_id, language, array_to_string(pages, ' ')
+SELECT chunk_id::text, chunks.doc_id, chunks.doc_id, documents.kind, language, chunks.kind, name, context, start_at,
+    end_at, chunks.number, array_to_string(pages, ' '), text
 FROM {schema}.chunks JOIN {schema}.documents USING (doc_id)
 JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id, number)
 """
-"""The columns of `make_hit`: an export knows no paths, and no texts by reference."""
+"""The columns of `make_hit`: an export knows no paths."""
 _NAMES = """
 SELECT doc_id, number, name FROM {schema}.chunks
 JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id, number)

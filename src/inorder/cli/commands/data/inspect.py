@@ -45,7 +45,7 @@ def inspect(
 def _show_duplicates(root: str, as_json: bool) -> None:
     from inorder.dataset.dataset import open as open_dataset
     from inorder.dataset.duplicates import find_duplicates
-    from inorder.dataset.results import open_data
+    from inorder.dataset.reader import open_data
 
     with open_dataset(root) as dataset, open_data(root) as reader:
         texts = ((chunk.doc_id, chunk.text) for chunk in dataset.chunks())

@@ -155,7 +155,7 @@ def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]
 def _format_families(families: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for family, sums in families.items():
-        details = [sums["provider"]] if "provider" in sums else []
+        details = [*sums.get("providers", ())]
         details += [f"{sums['dimensions']} dimensions"] if "dimensions" in sums else []
         details += [pluralize(sums["terms"], "term")] if "terms" in sums else []
         if nnz := sums.get("nnz"):
