@@ -3,7 +3,7 @@
 import gc
 import multiprocessing
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -19,14 +19,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep modules and collected tests, which live to the end, away from the garbage collector: in this process, and in
+    those that tests fork, where it would copy them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture
-def young_garbage() -> Iterator[None]:
+def young_garbage() -> None:
     """Have the garbage collector look at what the test makes, and not at all that other tests have loaded: a test that
     collects again and again would take half a minute."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A source that is forgotten: its files, its rows and its name go, and those of others stay."""
 
 import os
+import shutil
 import signal
 from itertools import count
 from pathlib import Path
@@ -31,9 +32,14 @@ def more(tmp_path: Path) -> Path:
     return tmp_path / "more"
 
 
-def assert_as_if_never_there(library: Library, tmp_path: Path, *kept: Path) -> None:
+def make_fresh(tmp_path: Path, *kept: Path) -> Library:
     fresh = Library(tmp_path / "fresh")
     fresh.run(*kept)
+    return fresh
+
+
+def assert_as_if_never_there(library: Library, fresh: Library) -> None:
+    """Compare with a library of what is kept alone."""
     assert library.read_content_hash() == fresh.read_content_hash()
     assert library.list_searchable() == fresh.list_searchable()
     assert library.list_sources() == fresh.list_sources()
@@ -50,7 +56,7 @@ def test_a_forgotten_source_was_never_there(docs: Path, more: Path, tmp_path: Pa
     assert library.list_copies() == [("more/ash.md", "docs/ash.md")]
     outcome = library.run(forgets="docs")
     assert outcome.counts == FileCounts(changed=1, removed=5), "the copy is a document now"
-    assert_as_if_never_there(library, tmp_path, more)
+    assert_as_if_never_there(library, make_fresh(tmp_path, more))
     assert library.run(more).counts == FileCounts(unchanged=2)
     assert library.run(docs).counts == FileCounts(new=3, failed=1, not_read=1), "it may come again"
 
@@ -62,7 +68,7 @@ def test_a_source_that_is_gone_can_be_forgotten(docs: Path, more: Path, tmp_path
     library.run(docs, more)
     docs.rename(tmp_path / "away")
     library.run(forgets="docs")
-    assert_as_if_never_there(library, tmp_path, more)
+    assert_as_if_never_there(library, make_fresh(tmp_path, more))
 
 
 @pytest.mark.slow
@@ -79,15 +85,17 @@ def test_an_unknown_name_is_refused(docs: Path, tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.req("JRN-7", "PIP-4")
 def test_a_killed_forgetting_is_completed_by_the_next(docs: Path, more: Path, tmp_path: Path) -> None:
+    fresh, first = make_fresh(tmp_path, more), Library(tmp_path / "first")
+    assert _run_in_child(first, None, docs, more) == 0
     codes = []
     for number in count(step=3):
         library = Library(tmp_path / f"data{number}")
-        _run_in_child(library, None, docs, more)
+        shutil.copytree(first.data, library.data)
         codes.append(_run_in_child(library, number))
         assert list(verify_library(str(library.data))) == []
         if "docs" in library.list_sources():
             assert _run_in_child(library, None) == 0
-        assert_as_if_never_there(library, tmp_path / f"fresh{number}", more)
+        assert_as_if_never_there(library, fresh)
         if codes[-1] == 0:
             break
     assert set(codes[:-1]) == {-signal.SIGKILL}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.python_path import prepend_path
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).parents[2]
 LISTED = """
@@ -16,11 +16,14 @@ LAN-1 = { status = "open", title = "later" }
 LAN-2 = { status = "open", title = "much later" }
 """
 FAILED_LINE = "FAILED: landed requirements without a passing test: "
-BOTH_WAYS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
+BOTH_WAYS = pytest.mark.parametrize(
+    "workers",
+    [pytest.param((), id="one process"), pytest.param(("-n", "2"), id="two workers", marks=pytest.mark.process)],
+)
 
 
 class Project:
-    """A project with its own requirements, on which pytest runs in a process of its own."""
+    """A project with its own requirements, on which pytest runs within this process."""
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         self._pytester = pytester
@@ -33,7 +36,7 @@ class Project:
 
     def run(self, source: str, *arguments: str) -> pytest.RunResult:
         self._pytester.makepyfile(f"import pytest\n{source}")
-        return self._pytester.runpytest_subprocess(*arguments)
+        return self._pytester.runpytest_inprocess(*arguments)
 
 
 @pytest.fixture
@@ -79,9 +82,8 @@ def test_ids_given_as_a_list_are_refused_as_unknown(project: Project) -> None:
     result.stdout.fnmatch_lines(["*unknown requirement id*LED-1*"])
 
 
-@BOTH_WAYS
-def test_passing_tests_prove_what_they_are_marked_with(project: Project, workers: tuple[str, ...]) -> None:
-    result = project.run(ALL_PROVEN, "--requirements=enforce", *workers)
+def test_passing_tests_prove_what_they_are_marked_with(project: Project) -> None:
+    result = project.run(ALL_PROVEN, "--requirements=enforce")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["proven 2: LED-1 (2) LED-2 (1)", "open 2: LAN-1 LAN-2"])
     result.stdout.no_fnmatch_line("*unproven*")
