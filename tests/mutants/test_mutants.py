@@ -32,7 +32,7 @@ ALL = (
 SEEDS = 1500
 BROKEN_PROMISE = 6
 TESTS_FAILED = 1
-TIMEOUT_S = 20
+TIMEOUT_S = 100
 """A bug that makes a test hang is caught after so long."""
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--requirements=off")
 
