@@ -181,6 +181,23 @@ def test_a_grammar_that_kills_its_worker_costs_its_file_the_grammar_and_nothing_
     assert project.ask("search", "High day")["hits"][0]["item_id"] == "src/tide.go"
 
 
+def test_a_worker_that_ends_leaves_a_file_without_a_grammar_as_it_is(project: Project) -> None:
+    shutil.rmtree(project.folder / "src")
+    (project.folder / "src").mkdir()
+    (project.folder / "src" / "tide.xyz").write_text("High water at noon\n")
+    (project.folder / "sitecustomize.py").write_text(
+        "import os\n"
+        "def end(path, *rest, open=os.open, **options):\n"
+        "    opened = open(path, *rest, **options)\n"
+        "    if '/parsing-' in str(path):\n"
+        "        os._exit(9)\n"
+        "    return opened\n"
+        "os.open = end\n"
+    )
+    project.index("--workers", "1", PYTHONPATH=prepend_path(project.folder))
+    assert project.rows()["src/tide.xyz"]["warnings"] == []
+
+
 def test_two_at_once_on_the_same_data_is_said_in_one_line(project: Project) -> None:
     from inorder.host.lock import Lock
 

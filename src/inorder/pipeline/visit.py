@@ -12,6 +12,7 @@ import hashlib
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -387,7 +388,8 @@ class _Visit:
 
         item_id, path = self._item.item_id, self._order.facts.path
         staging = DataLayout(os.fspath(self._context.data), self._context.stage).staging
-        with self._resources.mark_parsing(item_id, staging) as uses_grammar:
+        has_grammar = bool(self._kind.kind)  # the end of a worker says nothing of a file without one
+        with self._resources.mark_parsing(item_id, staging) if has_grammar else nullcontext(True) as uses_grammar:
             rows = make_code_rows(item_id, path, self._content, uses_grammar=uses_grammar)
         self._warn([rows.note] if rows.note else [])
         self._context.measure(lines=rows.lines, chunks=len(rows.chunks))
