@@ -104,7 +104,7 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a new run begins after a torn row",
         "sinks/manifest.py",
-        "            size = _find_complete_size(self._file)\n",
+        "            size = _find_complete_size(self._file, self._packed_prefix[0])\n",
         "            size = self._file.size\n",
         f"{_MANIFEST}::test_a_new_run_begins_after_the_last_complete_row_of_the_one_before",
     ),

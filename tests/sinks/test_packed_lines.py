@@ -12,7 +12,9 @@ from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
 from inorder.sinks import packed_lines
+from inorder.sinks.base import Position
 from inorder.sinks.checksums import PrefixChecksums
+from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.packed_lines import PackedFile, checksum_lines, decode_head, open_lines, pack_lines
 
 pytestmark = pytest.mark.req("RUN-7")
@@ -167,3 +169,16 @@ def test_damage_to_the_packed_lines_is_an_error(tmp_path: Path, damage: str) -> 
     with pytest.raises(IntegrityError, match="restore it from a backup"), open_lines(str(path)) as lines:
         lines.readlines()
     assert packed.exists() == (damage != "missing")
+
+
+@pytest.mark.parametrize("pending", [b"", b'{"stage":"co'])
+def test_a_new_run_begins_after_packed_lines_without_reading_them(tmp_path: Path, pending: bytes) -> None:
+    path, packed = tmp_path / "count.jsonl", tmp_path / "count.jsonl.zst"
+    path.write_bytes(TEXT)
+    pack_lines(SystemFilesystem(), str(path), "count", [].append)
+    packed.write_bytes(b"what is read fails")
+    with path.open("ab") as file:
+        file.write(pending)
+    sink = ManifestSink(SystemFilesystem(), str(path), lambda entry: {}, appends=True)
+    assert sink.origin() == Position(0, len(TEXT), zlib.crc32(TEXT))
+    sink.close()

@@ -103,7 +103,7 @@ class ManifestSink:
         if not self._appends:
             return Position()
         with translate_os_errors(f"{self._path} cannot be read"):
-            size = _find_complete_size(self._file)
+            size = _find_complete_size(self._file, self._packed_prefix[0])
             return Position(0, size, self._make_checksums().checksum(size))
 
     def sync(self) -> None:
@@ -160,8 +160,13 @@ class ManifestSink:
         if self._lock is not None:
             self._lock.release()
 
+    @property
+    def _packed_prefix(self) -> tuple[int, int]:
+        """Length and CRC-32 of the packed rows, which are not read for them."""
+        return self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0)
+
     def _make_checksums(self) -> PrefixChecksums:
-        return PrefixChecksums(self._file, self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0))
+        return PrefixChecksums(self._file, self._packed_prefix)
 
     def _sync(self) -> None:
         with translate_os_errors(f"{self._path} cannot be synced"):
@@ -216,16 +221,16 @@ def open_manifest(
         raise
 
 
-def _find_complete_size(file: AppendFile) -> int:
-    """Return the size of a file without an incomplete last line."""
+def _find_complete_size(file: AppendFile, packed: int) -> int:
+    """Return the size of a file without an incomplete last line. The first `packed` bytes are complete lines."""
     size = file.size
-    while size > 0:
-        start = max(0, size - _BLOCK_BYTES)
+    while size > packed:
+        start = max(packed, size - _BLOCK_BYTES)
         found = file.read(start, size - start).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         size = start
-    return 0
+    return packed
 
 
 def complete_lines(data: bytes) -> list[bytes]:
