@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from inorder.core.commands import Ended, Stopping, StopWorker, Summary
 from inorder.core.cursor import ErrorBudget
 from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from tests.core.driver import FAIL, SUCCESS, Driver, Story, options
 
 CREWS = (1, 2, 7, 32)
@@ -127,6 +128,20 @@ def test_a_cancel_shortens_the_wait_for_work_in_flight() -> None:
     driver.ack()
     driver.cancel(grace_ms=0)
     assert driver.kernel.summary.stop_kind == "error budget"
+
+
+@pytest.mark.req("CAN-3")
+def test_a_part_that_fails_does_not_count() -> None:
+    driver = Driver(options(error_budget=1))
+    driver.plan(
+        [PlanItem("a/1", is_part=True), PlanItem("a/2", is_part=True), PlanItem("a"), PlanItem("b")], ended=True
+    )
+    for seq in range(4):
+        driver.pull()
+        driver.fail(seq)
+        driver.ack()
+    assert driver.kernel.summary.stopped_at == 4
+    assert driver.kernel.summary.cancel_reason == "error budget of 1 exceeded at seq 3"
 
 
 @pytest.mark.req("CAN-3")

@@ -110,6 +110,18 @@ def test_a_file_with_a_failed_part_is_one_failed_file(
     assert library.read_content_hash() == rebuild(tmp_path, docs)
 
 
+@pytest.mark.req("CAN-3")
+def test_a_file_with_failed_parts_counts_once_in_the_error_budget(
+    docs: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "convert_part", _fail_at("long.pdf", 3, parts.convert_part))
+    outcome = library.run(docs, error_budget=1)
+    assert (outcome.stop_kind, outcome.counts) == (None, FileCounts(new=3, failed=1))
+    write(docs, **{"long.pdf": make_pdf("fog")})
+    assert library.run(docs, error_budget=0).stop_kind == "error budget"
+    assert library.run(docs).counts == FileCounts(unchanged=3, failed=1)
+
+
 def _fail_at(name: str, first: int, function: Any, error: Exception | None = None) -> Any:
     def convert_part(content: bytes, item_id: str, surveyed: Any, pages: parts.PageRange, *rest: Any) -> Any:
         if item_id.endswith(name) and pages.first == first:

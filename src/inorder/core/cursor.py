@@ -16,7 +16,7 @@ from .ledger import FAIL
 from .options import DRAIN_MS
 from .results import Results
 from .state import KernelState, StopKind
-from .transitions import TERMINAL_STATES
+from .transitions import TERMINAL_STATES, State
 from .windows.window import Window
 
 
@@ -103,7 +103,7 @@ class CommitCursor:
         reorder_buffer = state.reorder_buffer
         envelopes = [reorder_buffer.pop(seq) for seq in range(start, end)]
         outcomes = bytes([envelope.outcome for envelope in envelopes])
-        counted = self._budget.cut(outcomes)
+        counted = self._budget.cut(_leave_out_parts(outcomes, start, window))
         if counted is not None:
             reorder_buffer.update((envelope.seq, envelope) for envelope in envelopes[counted:])
             envelopes, outcomes = envelopes[:counted], outcomes[:counted]
@@ -157,3 +157,13 @@ class CommitCursor:
             grace_ms=DRAIN_MS if state.options.on_budget == "drain" else state.options.cancel_grace_ms,
             limit_seq=limit_seq,
         )
+
+
+def _leave_out_parts(outcomes: bytes, start: int, window: Window) -> bytes:
+    """Return the outcomes from seq `start` on as the error budget counts them: a part fails with the item that it is
+    a part of."""
+    if not window.parts:
+        return outcomes
+    return bytes(
+        [State.TERMINAL_SKIP if seq in window.parts else outcome for seq, outcome in enumerate(outcomes, start)]
+    )

@@ -71,7 +71,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     inputs."""
     part_of: str = ""
     """The `item_id` of a later item that this one is a part of. Progress, telemetry and the outcome name and count that
-    item, and no parts. Only in a plan that `is_remainder`."""
+    item, and no parts; the error budget counts that item. Only in a plan that `is_remainder`."""
 
     def __post_init__(self) -> None:
         if type(self.item_id) is not str or not self.item_id:

@@ -119,7 +119,7 @@ def read_plan(
 def describe_item(item: WorkItem) -> PlanItem:
     """Return what the kernel needs to know about an item."""
     input_bytes = 0 if item.size_hint else sum(map(_get_size, item.inputs.values()))
-    return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes)
+    return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes, bool(item.part_of))
 
 
 def _get_size(source: Input) -> int:

@@ -29,6 +29,8 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False):
     """Items with the same key are dispatched together."""
     input_bytes: int = 0
     """Size of what the item reads: its weight in `windows.bytes_max` if the size of its result is unknown."""
+    is_part: bool = False
+    """Whether it is a part of another item, which fails with it: its own failure does not count in the error budget."""
 
 
 class PlanIntake:

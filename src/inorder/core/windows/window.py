@@ -79,6 +79,8 @@ class Window:
         self.parked: dict[int, Envelope] = {}
         """Failures whose retry waits for lower seqs; see `WindowRetries`."""
         self.suspects: set[int] = set()
+        self.parts: set[int] = set()
+        """Items whose failures do not count in the error budget."""
         self.frontier = start
         """First seq that is not computed."""
         self.computed_count = 0
@@ -165,6 +167,7 @@ class WindowCutter:
             window.ready.add_fresh(range(start, start + len(costs)), costs, key)
             start += len(costs)
         self._hash.update(encoded)
+        window.parts.update(seq for seq, item in enumerate(items, start=window.end) if item.is_part)
         window.end += len(items)
 
     def seal(self, window: Window) -> SealedWindow:
