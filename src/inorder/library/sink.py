@@ -172,6 +172,7 @@ class LibrarySink(DatabaseSink):
         """Publish everything, and put in order what a run leaves for its end: indexes, and many files with vectors."""
         self.publish(with_held=True)
         self._sweep()
+        self._connection.execute("PRAGMA shrink_memory")  # sorting the rows of an index takes as much as the cache
         for name, columns in LATE_INDEXES.items():
             if not has_table(self._connection, name):
                 self._bound_log(0)

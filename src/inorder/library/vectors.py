@@ -36,16 +36,19 @@ _EPOCH = "(SELECT epoch FROM generation)"
 _VISIBLE = f"searchable.since <= {_EPOCH} AND searchable.until > {_EPOCH}"
 
 
+_CHANGED = "SELECT DISTINCT item FROM pending WHERE epoch > :before AND epoch <= :after ORDER BY item"
+
+
 class VectorChanges:
-    """The chunks whose vectors were visible before a publication, and the items that may have others after it."""
+    """The chunks whose vectors were visible before a publication, and the items that may have others after it. These
+    are read from the library when they are needed: a publication may have any number of them."""
 
     def __init__(self, connection: sqlite3.Connection, before: int, after: int) -> None:
-        changed = "SELECT DISTINCT item FROM pending WHERE epoch > :before AND epoch <= :after ORDER BY item"
-        values = {"before": before, "after": after}
-        self.items: list[int] = [item for (item,) in connection.execute(changed, values)]
+        self._connection = connection
+        self._epochs = {"before": before, "after": after}
         self.step = find_dense_step(connection)
         visible = (
-            f"SELECT first_chunk, chunks FROM ({changed}) AS changed CROSS JOIN results "
+            f"SELECT first_chunk, chunks FROM ({_CHANGED}) AS changed CROSS JOIN results "
             f"ON results.key = changed.item * {STEPS_MAX} + :step "
             "AND results.since <= :before AND results.until > :before "
             "CROSS JOIN searchable ON searchable.item = changed.item "
@@ -53,10 +56,21 @@ class VectorChanges:
         )
         removed: list[ChunkIds] = [
             np.arange(first, first + count, dtype=np.int64)
-            for first, count in connection.execute(visible, {**values, "step": self.step})
+            for first, count in connection.execute(visible, {**self._epochs, "step": self.step})
         ]
         self.removed: ChunkIds = np.sort(np.concatenate([np.zeros(0, np.int64), *removed]))
         """In ascending order."""
+
+    def list_items(self) -> Iterator[list[int]]:
+        """Yield the items that may have other vectors, some hundred at a time."""
+        found = self._connection.execute(_CHANGED, self._epochs)
+        while items := found.fetchmany(_PAGE):
+            yield [item for (item,) in items]
+
+    def count_chunks(self) -> int:
+        """Return how many visible chunks these items have."""
+        query = f"SELECT COALESCE(SUM(chunks), 0) FROM ({_CHANGED}) AS changed CROSS JOIN searchable USING (item)"
+        return int(self._connection.execute(f"{query} WHERE {_VISIBLE}", self._epochs).fetchone()[0])
 
 
 def find_dense_step(connection: sqlite3.Connection) -> int | None:
@@ -98,13 +112,13 @@ def _append(
     connection: sqlite3.Connection, data: str, files: Sequence[MatrixFile], changes: VectorChanges, spec: str
 ) -> None:
     """Write new vectors to a further file, together with those of files that are merged with it."""
-    new = _read_items(connection, changes.step or 0, changes.items, spec)
+    new = chain.from_iterable(_read_items(connection, changes.step or 0, items, spec) for items in changes.list_items())
     head = next(new, None)
     if head is None:
         return
     merged = choose_merged([file.shape[0] for file in files])
-    count = _count_chunks(connection, changes.items)
-    if _merge_files(connection, data, files[len(files) - merged :], chain([head], new), count):
+    new_count = changes.count_chunks()
+    if _merge_files(connection, data, files[len(files) - merged :], chain([head], new), new_count):
         describe_vectors(connection, head.width, spec)
     else:
         rewrite_vectors(connection, data, spec)
@@ -129,12 +143,6 @@ def _merge_files(
     for file in files:
         remove_file(connection, file)
     return True
-
-
-def _count_chunks(connection: sqlite3.Connection, items: Sequence[int]) -> int:
-    """Return how many visible chunks items have."""
-    query = f"SELECT COALESCE(SUM(chunks), 0) FROM json_each(?) CROSS JOIN searchable ON item = value WHERE {_VISIBLE}"
-    return int(connection.execute(query, (_list(items),)).fetchone()[0])
 
 
 def choose_merged(sizes: Sequence[int]) -> int:
@@ -195,7 +203,9 @@ def _read_items(connection: sqlite3.Connection, step: int, items: Sequence[int],
     )
     block: list[MatrixRows] = []
     size = 0
-    for first, count, made_of, *content, input_ in connection.execute(query, (_list(items), step)):
+    for first, count, made_of, *content, input_ in connection.execute(
+        query, (msgspec.json.encode(items).decode(), step)
+    ):
         if made_of != input_ or not count:
             continue
         vectors = unpack_dense(Content(*content))
@@ -212,7 +222,3 @@ def _read_items(connection: sqlite3.Connection, step: int, items: Sequence[int],
 def _join(block: Sequence[MatrixRows]) -> MatrixRows:
     chunks = np.concatenate([rows.chunks for rows in block])
     return MatrixRows(b"".join([rows.raw for rows in block]), block[0].width, chunks)
-
-
-def _list(items: Sequence[int]) -> str:
-    return msgspec.json.encode(items).decode()

@@ -23,7 +23,7 @@ from inorder.stage.sources import is_address
 from .comparison import ChangeLog, FileChange, make_facts
 from .sources.addressed import decode_source
 
-_PAGE_CACHE = "PRAGMA cache_size = -8192"
+_PAGE_CACHE = "PRAGMA cache_size = -2048"
 _LOOKUP = 500
 
 

@@ -14,8 +14,8 @@ from .table import remove_file
 ChunkIds = npt.NDArray[np.int64]
 DEAD = -1
 """In place of the chunk of a row: it was removed."""
-BLOCK_ROWS = 4096
-"""Rows whose chunks are read or written at once."""
+BLOCK_ROWS = 512
+"""Rows that are read or written at once: about a megabyte of vectors."""
 
 
 def read_chunk_blocks(connection: sqlite3.Connection, file: MatrixFile) -> Iterator[ChunkIds]:
