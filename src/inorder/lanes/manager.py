@@ -6,7 +6,7 @@ slow to close does not delay callers of another one.
 
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from inorder.errors import OperatorError
 from .cancel import CancelSignal
 from .config import LaneConfig
 from .lane import Lane
-from .redirects import RedirectGraph
+from .redirects import require_valid_redirects
 from .statistics import Durations, LaneStatistics
 from .ticket import Ticket
 
@@ -41,7 +41,6 @@ class LaneManager:
         self._clock = clock
         self._lock = threading.Lock()
         self._lanes: dict[str, Lane] = {}
-        self._redirects = RedirectGraph()
         self._unregistered: list[Lane] = []
         self._totals = _LaneTotals()
         self._closed = False
@@ -59,7 +58,7 @@ class LaneManager:
         with self._lock:
             if self._closed:
                 raise OperatorError("the lane manager is closed")
-            self._redirects.add(targets)
+            require_valid_redirects({name: lane.config.redirect_to for name, lane in self._lanes.items()}, targets)
             self._lanes.update((config.name, Lane(config, self._clock, find=self.find)) for config in configs)
 
     def find(self, name: str) -> Lane | None:
@@ -72,11 +71,6 @@ class LaneManager:
         if lane is None:
             raise OperatorError(f"no lane is named {name!r}")
         return lane
-
-    def names(self) -> list[str]:
-        """Return the names of all lanes, in the order of registration."""
-        with self._lock:
-            return list(self._lanes)
 
     def submit(
         self,
@@ -91,32 +85,6 @@ class LaneManager:
         """Call `Lane.submit` on the lane of this name."""
         return self.lane(name).submit(function, *args, priority=priority, deadline_s=deadline_s, cancel=cancel)
 
-    def try_submit(
-        self,
-        name: str,
-        function: Callable[..., Result],
-        /,
-        *args: Any,
-        priority: int = 0,
-        cancel: CancelSignal | None = None,
-    ) -> Ticket[Result]:
-        """Call `Lane.try_submit` on the lane of this name."""
-        return self.lane(name).try_submit(function, *args, priority=priority, cancel=cancel)
-
-    async def submit_async(
-        self,
-        name: str,
-        function: Callable[..., Coroutine[Any, Any, Result]] | Callable[..., Result],
-        /,
-        *args: Any,
-        priority: int = 0,
-        deadline_s: float | None = None,
-        cancel: CancelSignal | None = None,
-    ) -> Ticket[Result]:
-        """Call `Lane.submit_async` on the lane of this name."""
-        lane = self.lane(name)
-        return await lane.submit_async(function, *args, priority=priority, deadline_s=deadline_s, cancel=cancel)
-
     def unregister(self, name: str, drain: bool = True, timeout_s: float | None = None) -> LaneStatistics:
         """Remove a lane and close it. Returns its last statistics.
 
@@ -127,7 +95,6 @@ class LaneManager:
             lane = self._lanes.pop(name, None)
             if lane is None:
                 raise OperatorError(f"no lane is named {name!r}")
-            self._redirects.discard(name)
             self._fold_finished()
             self._unregistered.append(lane)
         lane.close(drain, timeout_s)
