@@ -12,6 +12,7 @@ All of them are `InorderError`. This is the lowest layer: it imports nothing els
 """
 
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -118,15 +119,7 @@ class ItemError(InorderError):
         self._failure = failure
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = (self.category.value, self.message, self.retryable, self._failure.detail)
-        return _rebuild_item_error, (self.seq, self.item, fields, self.attempts)
-
-
-def _rebuild_item_error(seq: int, item: Any, fields: tuple[str, str, bool, str], attempts: int) -> ItemError:
-    """Rebuild an unpickled error. Its cause is not pickled."""
-    category, message, retryable, detail = fields
-    failure = Failure(category=Category(category), message=message, retryable=retryable, detail=detail)
-    return ItemError(seq, item, failure, attempts)
+        return ItemError, (self.seq, self.item, self._failure, self.attempts)  # its cause is not pickled
 
 
 class StageError(InorderError):
@@ -165,30 +158,8 @@ class StageError(InorderError):
         self.retry_after_s = retry_after_s
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = (
-            self.message,
-            self.category,
-            self.retryable,
-            self.detail,
-            self.stage,
-            self.item_id,
-            self.retry_after_s,
-        )
-        return _rebuild_stage_error, fields
-
-
-def _rebuild_stage_error(
-    message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str, retry_after_s: float
-) -> StageError:
-    return StageError(
-        message,
-        category=category,
-        retryable=retryable,
-        detail=detail,
-        stage=stage,
-        item_id=item_id,
-        retry_after_s=retry_after_s,
-    )
+        names = ("category", "retryable", "detail", "stage", "item_id", "retry_after_s")
+        return partial(StageError, **{name: getattr(self, name) for name in names}), (self.message,)
 
 
 class ReadError(InorderError):
