@@ -130,6 +130,7 @@ class FakeProcess:
         self.memory_bytes_max = limits.memory_bytes_max
         self.tasks_done = 0
         self.pid = 10_000 + len(self.started)
+        self.status = self  # what a parent reads of it
         self.is_closed = False
         self._function = pickle.loads(function_pickle)
         self._tasks: list[PackedTask] = []
@@ -149,7 +150,7 @@ class FakeProcess:
     def resident_bytes(self) -> int:
         return self.resident_sizes.get(self.tasks_done, 0)
 
-    def read_status(self) -> None:
+    def read(self) -> None:
         return None
 
     def find_last_beat(self) -> int | None:
@@ -182,7 +183,7 @@ class SilentProcess(FakeProcess):
             self.gate.hold()
         return super().receive()
 
-    def read_status(self) -> None:
+    def read(self) -> None:
         self.time.advance(0.5)
 
     def find_last_beat(self) -> int | None:

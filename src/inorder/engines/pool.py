@@ -71,55 +71,45 @@ class RunningItem(NamedTuple):
 class PoolWorker(Protocol):
     """One worker of a pool."""
 
-    @property
-    def number(self) -> int:
-        """Its id, which is never reused."""
-        ...
+    number: int
+    """Its id, which is never reused."""
 
     def prepare(self, batch: Batch) -> None:
         """Prepare for a batch, on the thread of the engine."""
-        ...
 
     def execute(self, batch: Batch) -> None:
         """Run a batch on a thread of the lane, and put what happens into the outbox, with a `Pulled` at the end."""
-        ...
 
     def running_item(self) -> RunningItem | None:
         """The item it is running."""
-        ...
 
     def read_progress(self, running: RunningItem) -> ItemProgress | None:
         """What this item reported last."""
-        ...
 
     def find_last_beat(self) -> int | None:
         """A number that every heartbeat changes; None: it cannot fall silent."""
-        ...
+        return None
 
     def flush(self) -> None:
         """Put finished results into the outbox."""
-        ...
 
     def return_unstarted(self, *, half: bool = False) -> None:
         """Prevent it from starting the items it has not started, or the later half of them, and put these into the
         outbox as `Returned` before it can pull."""
-        ...
 
     def is_alive(self) -> bool:
         """Whether it can still finish its work."""
-        ...
+        return True
 
     def begin_stop(self) -> None:
         """Begin to end it, without waiting: many end sooner together than one after the other."""
-        ...
 
     def stop(self) -> None:
         """End it. From now on it puts nothing into the outbox."""
-        ...
 
     def find_survivor(self) -> Task | None:
         """The task that it is still running although it was stopped; None if it could be ended."""
-        ...
+        return None
 
 
 Outbox = SimpleQueue[Event | Exception]

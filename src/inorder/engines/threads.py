@@ -14,7 +14,7 @@ from inorder.core.events import Envelope, Event, Finished, HandedOver, Pulled, R
 
 from .attempt import run_attempt
 from .base import Batch, BatchSizer, Task
-from .pool import Outbox, PoolEngine, RunningItem
+from .pool import Outbox, PoolEngine, PoolWorker, RunningItem
 from .progress import STEP_BYTES_MAX, ItemProgress, Reporter, RunningStep, set_reporter, shorten_note
 
 _FLUSH_S = 0.002
@@ -41,7 +41,7 @@ class _ThreadReporter:
         self._worker.hand_over(self._task, partial)
 
 
-class ThreadPoolWorker:
+class ThreadPoolWorker(PoolWorker):
     """Runs each batch in the thread that the lane lends it."""
 
     def __init__(self, number: int, outbox: Outbox, function: Callable[[Any], Any]) -> None:
@@ -102,10 +102,6 @@ class ThreadPoolWorker:
         _, progress, reported_s = latest
         return ItemProgress(progress.done, progress.total, progress.note, monotonic() - reported_s)
 
-    def find_last_beat(self) -> int | None:
-        """A thread has no heartbeat of its own: it lives as long as its process."""
-        return None
-
     def flush(self) -> None:
         """Put finished results into the outbox."""
         with self._lock:
@@ -121,10 +117,6 @@ class ThreadPoolWorker:
             del self._unstarted[:count]
             if seqs and not self._is_stopped:
                 self._outbox.put(Returned(self.number, seqs))
-
-    def is_alive(self) -> bool:
-        """A thread lives as long as its process."""
-        return True
 
     def begin_stop(self) -> None:
         """A thread ends by itself."""

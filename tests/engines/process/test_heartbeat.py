@@ -57,7 +57,7 @@ def test_a_process_that_computes_in_python_gives_heartbeats(tmp_path: Path) -> N
         beats: set[int] = set()
 
         def has_beaten() -> bool:
-            beats.add(worker.find_last_beat())
+            beats.add(worker.status.find_last_beat())
             return len(beats - {0}) >= 3
 
         assert wait_until(has_beaten)

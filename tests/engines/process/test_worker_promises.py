@@ -191,7 +191,12 @@ class Stillborn:
     def receive(self) -> None:
         raise StartupError("ended during startup", self._signal_name)
 
-    def read_status(self) -> None:
+    @property
+    def status(self) -> "Stillborn":
+        """Its own status."""
+        return self
+
+    def read(self) -> None:
         return None
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from inorder.core.events import Envelope, Event, Finished, HandedOver, Loss, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import classify_error
-from inorder.engines.base import LEASE_S, Batch, BatchSizer, PackTasks, Task
-from inorder.engines.pool import Outbox, PoolEngine, RunningItem
+from inorder.engines.base import LEASE_S, Batch, BatchSizer, PackTasks
+from inorder.engines.pool import Outbox, PoolEngine, PoolWorker, RunningItem
 from inorder.engines.progress import ItemProgress
 from inorder.errors import InfrastructureError, OperatorError
 
@@ -38,7 +38,7 @@ _MAIN_GUARD_HINT = "a script that starts work must do so under: if __name__ == '
 _PICKLE_HINT = "bind arguments with functools.partial, or use policy='io' to run it in threads"
 
 
-class ProcessPoolWorker:
+class ProcessPoolWorker(PoolWorker):
     """One process after another, under one worker number. The first is started with the first batch."""
 
     def __init__(
@@ -147,21 +147,21 @@ class ProcessPoolWorker:
     def running_item(self) -> RunningItem | None:
         """The item that the process is running."""
         process = self._process
-        status = None if process is None else process.read_status()
+        status = None if process is None else process.status.read()
         if process is None or status is None:
             return None
-        return RunningItem(status.seq, status.attempt, status.began_ns / 1e9, process.read_step(status))
+        return RunningItem(status.seq, status.attempt, status.began_ns / 1e9, process.status.read_step(status))
 
     def read_progress(self, running: RunningItem) -> ItemProgress | None:
         """What this item reported last."""
         process = self._process
-        return None if process is None else process.read_progress(running.seq, running.attempt)
+        return None if process is None else process.status.read_progress(running.seq, running.attempt)
 
     def find_last_beat(self) -> int | None:
         """A number that every heartbeat of the process changes. A process that was stopped, or whose interpreter lock
         is held, gives none; None: there is no process."""
         process = self._process
-        return None if process is None else process.find_last_beat()
+        return None if process is None else process.status.find_last_beat()
 
     def flush(self) -> None:
         """The process sends its results without being asked."""
@@ -174,7 +174,7 @@ class ProcessPoolWorker:
                 started = self._batch_seqs.index(running.seq) + 1
                 kept = started + (len(self._batch_seqs) - started + 1) // 2 if half else started
                 if kept < len(self._batch_seqs) and self._process is not None:
-                    self._put_unstarted(self._process.limit_batch(kept))
+                    self._put_unstarted(self._process.status.limit_batch(kept))
 
     def process_id(self) -> int | None:
         """The id of its process; None: it has none at present."""
@@ -208,10 +208,6 @@ class ProcessPoolWorker:
         self._process = None
         self._idle.add(process)
         return True
-
-    def find_survivor(self) -> Task | None:
-        """None: the process was killed."""
-        return None
 
     def _ensure_process(self, batch: Batch) -> WorkerProcess:
         with self._lock:

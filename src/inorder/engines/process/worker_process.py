@@ -15,11 +15,10 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
-from inorder.engines.progress import ItemProgress, RunningStep
 from inorder.errors import Category, Failure, require
 from inorder.host.memory import read_resident_bytes
 
-from .shared_status import SharedStatus, StatusSnapshot
+from .shared_status import SharedStatus
 from .spawner import start_process
 from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
 from .worker_main import LOAD, READY, RELEASE, ResultMessage, worker_main
@@ -72,7 +71,7 @@ class WorkerProcess:
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe()
         lifeline_theirs, self._lifeline = context.Pipe(duplex=False)
-        self._status, descriptor = SharedStatus.create()
+        self.status, descriptor = SharedStatus.create()
         self.limits = limits
         self._loading_count = 1
         """Functions that it was given, and has not said to have loaded."""
@@ -112,26 +111,6 @@ class WorkerProcess:
         """The process id of the child."""
         return self._process.pid or 0
 
-    def read_status(self) -> StatusSnapshot | None:
-        """Return the item that the process is running; None between items."""
-        return self._status.read()
-
-    def find_last_beat(self) -> int:
-        """Return a number that every heartbeat of the process changes; 0 before the first."""
-        return self._status.find_last_beat()
-
-    def read_progress(self, seq: int, attempt: int) -> ItemProgress | None:
-        """Return what this attempt reported last."""
-        return self._status.read_progress(seq, attempt)
-
-    def read_step(self, running: StatusSnapshot) -> RunningStep | None:
-        """Return the step that this item is in; None: it has none."""
-        return self._status.read_step(running)
-
-    def limit_batch(self, count: int) -> int:
-        """Let it start no more than `count` items of its batch; see `SharedStatus.limit_batch`."""
-        return self._status.limit_batch(count)
-
     def is_alive(self) -> bool:
         """Whether the process is running."""
         return self._process.is_alive()
@@ -166,7 +145,7 @@ class WorkerProcess:
 
     def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
         """Send a batch. Raises `ProcessDied`."""
-        self._status.begin_batch(len(tasks))
+        self.status.begin_batch(len(tasks))
         try:
             self._connection.send_bytes(pickle.dumps((bytes_max, *zip(*tasks, strict=True)), protocol=5))
         except OSError as error:
