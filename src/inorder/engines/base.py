@@ -57,33 +57,26 @@ class Engine(Protocol):
 
     def start(self) -> None:
         """Start the workers; each announces itself by pulling."""
-        ...
 
     def dispatch(self, batch: Batch) -> None:
         """Give a batch to the worker that pulled."""
-        ...
 
     def stop_worker(self, worker: int, reason: str) -> None:
         """End this worker and start another in its place."""
-        ...
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Return what has happened, after waiting up to `timeout_s` for the first event. None waits without limit; an
         empty list then means that no event can come any more."""
-        ...
 
     def wake(self) -> None:
         """Make a waiting `poll` return soon. May be called from any thread."""
-        ...
 
     def drain(self) -> None:
         """Have every worker return the items that it has not started, now and later: the run is stopping."""
-        ...
 
     def close(self, grace_s: float = 0.0) -> list[Task]:
         """End every worker. Processes are killed; a thread cannot be killed, so the item that it runs may go on for
         `grace_s`. Returns the tasks that run even after that. Idempotent."""
-        ...
 
 
 class ResizableEngine(Engine, Protocol):
@@ -91,11 +84,9 @@ class ResizableEngine(Engine, Protocol):
 
     def list_activity(self) -> list[WorkerActivity]:
         """Return what every worker is running. Must be called on the thread that polls."""
-        ...
 
     def resize(self, count: int) -> None:
         """Change the number of workers to `count`. A worker that is not needed any more finishes its batch first."""
-        ...
 
 
 class BatchSizer:

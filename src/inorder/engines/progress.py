@@ -24,15 +24,12 @@ class Reporter(Protocol):
 
     def report(self, done: float, total: float | None, note: str) -> None:
         """Take the progress: what is done, the total or None, and a note."""
-        ...
 
     def begin_step(self, name: str, timeout_s: float | None) -> None:
         """Take the step that begins now, and its time limit; None: that of the engine; 0: none."""
-        ...
 
     def hand_over(self, partial: bytes) -> None:
         """Take what the attempt has made so far."""
-        ...
 
 
 class RunningStep(NamedTuple):

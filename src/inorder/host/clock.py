@@ -9,11 +9,9 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Return milliseconds since a fixed moment. Should be monotonic; a step back is tolerated."""
-        ...
 
     def wall_ms(self) -> int:
         """Return milliseconds since 1970, for messages and records."""
-        ...
 
 
 class SystemClock:

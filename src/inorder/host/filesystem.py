@@ -38,27 +38,21 @@ class AppendFile(Protocol):
     @property
     def size(self) -> int:
         """Bytes in the file, synced or not."""
-        ...
 
     def read(self, offset: int, size: int) -> bytes:
         """Read `size` bytes from `offset`; fewer only at the end of the file."""
-        ...
 
     def append(self, data: bytes) -> None:
         """Append all of `data`. If this raises, a part of it may have been written."""
-        ...
 
     def truncate(self, size: int) -> None:
         """Truncate the file. No effect if it is not longer than `size`."""
-        ...
 
     def sync(self) -> None:
         """Make everything written to the file durable."""
-        ...
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        ...
 
 
 class Filesystem(Protocol):
@@ -66,40 +60,31 @@ class Filesystem(Protocol):
 
     def open(self, path: str) -> AppendFile:
         """Open a file, and create it empty if it does not exist."""
-        ...
 
     def read(self, path: str) -> bytes:
         """Read a whole file. Raises FileNotFoundError if it does not exist."""
-        ...
 
     def stat(self, path: str) -> PathInfo | None:
         """Return size and kind of a path; None if it does not exist."""
-        ...
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file and replace an existing file of that name. Directories are not renamed."""
-        ...
 
     def unlink(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError if it does not exist."""
-        ...
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents. No effect if it exists."""
-        ...
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        ...
 
     def sync_directory(self, path: str) -> None:
         """Make every new, renamed and removed name in this directory durable."""
-        ...
 
     def sync_all(self, path: str) -> None:
         """Make everything on the disk of this directory durable. For many files this is much faster than one by one,
         which takes about a second per thousand."""
-        ...
 
 
 class SystemFile:

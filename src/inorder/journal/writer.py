@@ -50,15 +50,12 @@ class JournalFile(Protocol):
 
     def append(self, data: bytes) -> None:
         """Append all of `data`."""
-        ...
 
     def sync(self) -> None:
         """Make everything written durable."""
-        ...
 
     def close(self) -> None:
         """Close the file."""
-        ...
 
 
 class JournalWriteError(InfrastructureError):

@@ -17,7 +17,6 @@ class CancelSignal(Protocol):
 
     def is_set(self) -> bool:
         """Whether the caller has cancelled."""
-        ...
 
 
 class CancelToken:

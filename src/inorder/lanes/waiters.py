@@ -39,7 +39,6 @@ class Waker(Protocol):
 
     def wake(self) -> bool:
         """Wake the caller. May be called repeatedly, from any thread. False: the caller no longer exists."""
-        ...
 
 
 class ThreadWaker:

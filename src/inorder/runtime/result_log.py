@@ -102,19 +102,15 @@ class ResultCodec(Protocol):
 
     def identify(self, item: Any) -> bytes:
         """Return what must stay equal for an item to count as the same after a restart."""
-        ...
 
     def encode(self, item: Any, payload: Any) -> EncodedResult | None:
         """Prepare a result; None: it cannot be stored or is not worth it, and will be computed again."""
-        ...
 
     def decode(self, item: Any, record: ResultRecord) -> DecodedResult | None:
         """Decode a result; None: it is no longer valid."""
-        ...
 
     def is_valid_partial(self, item: Any, partial: bytes) -> bool:
         """Whether a partial result is still valid."""
-        ...
 
 
 class _Location(NamedTuple):

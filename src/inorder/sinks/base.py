@@ -155,37 +155,30 @@ class Sink(Protocol):
     @property
     def name(self) -> str:
         """Stored in the journal with the sink's positions: never change it."""
-        ...
 
     def apply(self, entries: Sequence[Entry]) -> Position:
         """Apply a contiguous run, in one step. Returns the position after it. An empty run changes nothing."""
-        ...
 
     def position(self) -> Position:
         """Return how far it has come."""
-        ...
 
     def sync(self) -> None:
         """Make everything applied durable."""
-        ...
 
     def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         """Whether it still holds what it held at this position.
 
         `since` has the runs from the latest sync up to the position, oldest first.
         """
-        ...
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Restore the content at this position, or stay ahead of it.
 
         `undone` has the runs that may have been applied after it.
         """
-        ...
 
     def close(self) -> None:
         """Close its files. Idempotent."""
-        ...
 
 
 def find_origin(sink: Sink) -> Position:

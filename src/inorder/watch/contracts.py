@@ -20,20 +20,15 @@ class WatchObserver(Protocol):
 
     def on_changes(self, changes: SourceChanges) -> None:
         """Changes are gathered; `changes` are all that are pending."""
-        ...
 
     def on_run_started(self, number: int, changes: SourceChanges) -> None:
         """A run starts."""
-        ...
 
     def on_run_ended(self, number: int, result: RunResult, duration_ms: int) -> None:
         """A run has ended."""
-        ...
 
     def on_waiting(self, reason: str) -> None:
         """Sources are not there. Empty: they are there again."""
-        ...
 
     def on_retry(self, problem: str, wait_ms: int) -> None:
         """A run failed, and is repeated after this time."""
-        ...

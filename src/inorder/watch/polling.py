@@ -16,11 +16,9 @@ class PollableSource(Protocol):
 
     def find_absence(self) -> str:
         """Why the source cannot be read now, as far as it is known without listing it; empty: it can."""
-        ...
 
     def identify_listing(self) -> str:
         """A hash of what the source has. Raises `InorderError` if it cannot be listed."""
-        ...
 
 
 class RemoteSource:

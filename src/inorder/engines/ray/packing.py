@@ -28,11 +28,9 @@ class FileTransfer(Protocol):
     def pack_item(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
         """Return the item as it is sent, and the bytes of its files. None: it must run on this machine. An exception
         fails the item."""
-        ...
 
     def unpack_value(self, value: Any) -> Any:
         """Store the files that came with a result; return the result that refers to them."""
-        ...
 
 
 class PackedBatch(NamedTuple):
