@@ -118,14 +118,6 @@ class Contents:
                 _apply(image, found)
         return Contents(image)
 
-    def copy(self) -> "Contents":
-        """Return a copy with all pending and uncertain changes."""
-        copy = Contents()
-        copy.visible = bytearray(self.visible)
-        copy._durable = bytearray(self._durable)
-        copy._changes = [_ByteChange(change.offset, change.data, change.sync_state) for change in self._changes]
-        return copy
-
 
 def _apply(image: bytearray, change: _ByteChange) -> None:
     if change.data is None:

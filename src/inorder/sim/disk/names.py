@@ -12,6 +12,7 @@ A folder whose own name is lost is lost with everything in it, also what was syn
 """
 
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from errno import EEXIST, EISDIR, ENAMETOOLONG, ENOENT, ENOTDIR
@@ -164,48 +165,9 @@ class DirectoryTree:
         return _build_layout(self.root, lambda folder: found.get(folder, folder.durable))
 
     def copy(self) -> "DirectoryTree":
-        """Return a copy with all pending and uncertain changes."""
-        copier = _Copier()
-        copied = DirectoryTree()
-        copied.root = copier.copy_folder(self.root)
-        for change in self._changes:
-            locations = {
-                (copier.copy_folder(folder), name): copier.copy_node(node)
-                for (folder, name), node in change.locations.items()
-            }
-            copied._changes.append(_NameChange(locations, change.is_uncertain))
+        """Return a copy with all pending and uncertain changes, also of bytes."""
+        copied: DirectoryTree = pickle.loads(pickle.dumps(self, pickle.HIGHEST_PROTOCOL))
         return copied
-
-
-class _Copier:
-    """Copies each node once, whether it is reached by its old name, its new one, or none."""
-
-    def __init__(self) -> None:
-        self._folders: dict[Folder, Folder] = {}
-        self._files: dict[Contents, Contents] = {}
-
-    def copy_node(self, node: Node | None) -> Node | None:
-        if isinstance(node, Folder):
-            return self.copy_folder(node)
-        return None if node is None else self.copy_file(node)
-
-    def copy_folder(self, folder: Folder) -> Folder:
-        if folder not in self._folders:
-            copy = self._folders[folder] = Folder()
-            copy.visible = self._copy_names(folder.visible)
-            copy.durable = self._copy_names(folder.durable)
-        return self._folders[folder]
-
-    def copy_file(self, file: Contents) -> Contents:
-        if file not in self._files:
-            self._files[file] = file.copy()
-        return self._files[file]
-
-    def _copy_names(self, names: dict[str, Node]) -> dict[str, Node]:
-        return {
-            name: self.copy_folder(node) if isinstance(node, Folder) else self.copy_file(node)
-            for name, node in names.items()
-        }
 
 
 def iter_files(layout: Layout, above: str = "") -> Iterator[tuple[str, Contents]]:
