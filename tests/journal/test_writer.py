@@ -9,7 +9,7 @@ from inorder.errors import InfrastructureError, OperatorError
 from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, WindowRecord, encode_record
 from inorder.journal.replay import SUCCESS, replay
 from inorder.journal.scan import scan
-from inorder.journal.writer import FSYNC_POLICIES, JournalOptions, JournalWriteError, JournalWriter
+from inorder.journal.writer import FSYNC_POLICIES, JournalOptions, JournalWriter
 from inorder.runtime.recovery import create_journal
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
@@ -92,12 +92,12 @@ def test_after_a_failure_nothing_is_written_and_no_sync_is_tried_again(act: str)
     calls: list[Callable[[], None]] = [lambda: writer.append(TERMINAL), writer.sync]
     if act == "sync":
         writer.append(TERMINAL)
-    with pytest.raises(JournalWriteError):
+    with pytest.raises(InfrastructureError):
         calls[act == "sync"]()
     before = list(file.acts)
     assert before == ["append", "sync"][: 1 + (act == "sync")]
     for call in calls * 2:
-        with pytest.raises(JournalWriteError, match=ADVICE):
+        with pytest.raises(InfrastructureError, match=ADVICE):
             call()
     assert file.acts == before
 
@@ -114,7 +114,7 @@ def test_a_poisoned_journal_says_which_it_is_what_is_wrong_and_what_to_do() -> N
 def test_a_poisoned_journal_can_be_closed() -> None:
     writer, file = writer_on("sync")
     writer.append(TERMINAL)
-    with pytest.raises(JournalWriteError):
+    with pytest.raises(InfrastructureError):
         writer.sync()
     writer.close()
     assert file.acts == ["append", "sync", "close"]
@@ -124,7 +124,7 @@ def test_a_failed_sync_leaves_durable_where_it_was() -> None:
     writer, _ = writer_on("sync")
     before = writer.durable
     writer.append(TERMINAL)
-    with pytest.raises(JournalWriteError):
+    with pytest.raises(InfrastructureError):
         writer.sync()
     assert writer.durable == before
 
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_a_torn_tail_and_a_true_beginning() -> None:
     room = len(disk.read("run.journal")) + 20
     disk.faults = DiskFaults(capacity_bytes=room)
     opened.writer.append(TERMINAL)
-    with pytest.raises(JournalWriteError, match="No space left on device"):
+    with pytest.raises(InfrastructureError, match="No space left on device"):
         opened.writer.append(Commit(1, 0, [], b"digest"))
     found = scan(disk.read("run.journal"))
     assert (found.verdict.value, [each.record for each in found.records[2:]]) == ("torn tail", [TERMINAL])

@@ -210,17 +210,19 @@ def _sync_disk(descriptor: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def write_atomic(filesystem: Filesystem, path: str, data: bytes) -> None:
-    """Create or replace a file atomically and durably: a reader, or a crash, finds either the old or the new
-    content."""
+def write_atomic(filesystem: Filesystem, path: str, data: bytes, *, is_durable: bool = True) -> None:
+    """Create or replace a file atomically: a reader, or a crash, finds either the old or the new content. Without
+    `is_durable`, a power loss may leave neither."""
     temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)
     file = filesystem.open(temporary)
     try:
         file.append(data)
-        file.sync()
+        if is_durable:
+            file.sync()
     finally:
         file.close()
     filesystem.rename(temporary, path)
-    filesystem.sync_directory(os.path.dirname(path) or ".")
+    if is_durable:
+        filesystem.sync_directory(os.path.dirname(path) or ".")

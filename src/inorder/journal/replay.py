@@ -68,7 +68,8 @@ class Replay:
         self._sinks: list[str] = []
         self._window_id = -1
         """Id of the latest window that was opened."""
-        self._terminal_end = 0
+        self.terminal_end = 0
+        """Every seq below it has an outcome."""
         self._terminal_counts = [0, 0, 0, 0]
         """Successes, skips, failures and retries of all terminal seqs."""
 
@@ -76,11 +77,6 @@ class Replay:
     def newest_candidate(self) -> Candidate:
         """The latest point from which the run can resume."""
         return self.candidates[-1]
-
-    @property
-    def terminal_end(self) -> int:
-        """Every seq below it has an outcome."""
-        return self._terminal_end
 
     def build_resume_point(self, candidate: Candidate) -> ResumePoint:
         """Build the state with which the kernel resumes at this candidate."""
@@ -130,14 +126,14 @@ class Replay:
             self.windows.append(record)
 
     def _apply_terminal(self, record: Terminal, offset: int) -> None:
-        if record.start != self._terminal_end:
+        if record.start != self.terminal_end:
             self._check_repeated(record, offset)
             return
         outcomes, counts = record.outcomes, self._terminal_counts
         succeeded, skipped, failed = outcomes.count(SUCCESS), outcomes.count(SKIP), outcomes.count(FAIL)
         if succeeded + skipped + failed != len(outcomes):
             raise CorruptRecord(offset, f"seqs {record.start} to {record.end - 1} have unknown outcomes")
-        self._terminal_end = record.end
+        self.terminal_end = record.end
         self.terminals.append(record)
         counts[0] += succeeded
         counts[1] += skipped
@@ -149,13 +145,13 @@ class Replay:
 
     def _check_repeated(self, record: Terminal, offset: int) -> None:
         """Check a record of outcomes that are known already: they may be repeated, but not changed."""
-        if record.start > self._terminal_end:
-            raise CorruptRecord(offset, f"seqs {self._terminal_end} to {record.start - 1} have no outcome")
+        if record.start > self.terminal_end:
+            raise CorruptRecord(offset, f"seqs {self.terminal_end} to {record.start - 1} have no outcome")
         for known in self.terminals:
             start, end = max(known.start, record.start), min(known.end, record.end)
             if start < end and known.slice(start, end) != record.slice(start, end):
                 raise CorruptRecord(offset, f"a second, different outcome for a seq from {start} to {end - 1}")
-        if record.end > self._terminal_end:
+        if record.end > self.terminal_end:
             raise CorruptRecord(offset, f"outcomes from seq {record.start} on overlap those before them")
 
     def count_outcomes(self, end: int) -> OutcomeCounts:
@@ -171,7 +167,7 @@ class Replay:
         return OutcomeCounts(*counts)
 
     def _apply_commit(self, record: Commit, offset: int, end: int) -> None:
-        if record.end > self._terminal_end:
+        if record.end > self.terminal_end:
             raise CorruptRecord(offset, f"seq {record.end - 1} is committed but has no outcome")
         candidates = self.candidates
         if record.end <= candidates[-1].end:
@@ -184,13 +180,13 @@ class Replay:
             candidates.append(Candidate(record.end, end, _NO_MARKS, record.digest))
 
     def _apply_checkpoint(self, record: Checkpoint, offset: int, end: int) -> None:
-        is_first = self._terminal_end == 0 and self.newest_candidate.end == 0
+        is_first = self.terminal_end == 0 and self.newest_candidate.end == 0
         if not is_first and record.end != self.newest_candidate.end:
             raise CorruptRecord(
                 offset, f"a checkpoint at seq {record.end}, but {self.newest_candidate.end} seqs are committed"
             )
         self.candidates = [Candidate(record.end, end, self._name_marks(record.marks, offset), record.digest)]
-        self._terminal_end = record.end
+        self.terminal_end = record.end
         self._terminal_counts = [record.succeeded, record.skipped, record.failed, record.retries]
         self.terminals = []
         self.granted = dict(record.granted)

@@ -58,14 +58,6 @@ class JournalFile(Protocol):
         """Close the file."""
 
 
-class JournalWriteError(InfrastructureError):
-    """The journal could not be written. The run stopped; what is committed stays committed."""
-
-
-class JournalSyncError(JournalWriteError, SyncError):
-    """The journal could not be synced."""
-
-
 class JournalWriter:
     """Appends to a journal, and keeps the state that a replay of it would give."""
 
@@ -152,7 +144,7 @@ class JournalWriter:
     def fail(self, error: OSError, *, is_sync: bool = False) -> NoReturn:
         """Refuse all further writes: the content of the disk is unknown."""
         self._error = error
-        kind = JournalSyncError if is_sync else JournalWriteError
+        kind = SyncError if is_sync else InfrastructureError
         raise kind(
             f"the journal {self._path} cannot be written ({error.strerror or error}); the run stopped and what is "
             "committed is kept: solve the problem, then run again to resume"

@@ -13,11 +13,13 @@ record as committed, the others keep what they have of that run. They got it fir
 import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from inorder.core.resume_point import ResumePoint
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import Filesystem, write_atomic
+from inorder.host.os_errors import translate_os_errors
 from inorder.journal.records import Checkpoint, Commit, Header, Mark, Record, Terminal, encode_record
 from inorder.journal.replay import Candidate, CorruptRecord, Replay, replay
 from inorder.journal.scan import Claim, ScanResult, ScanVerdict, scan
@@ -56,10 +58,8 @@ def scan_journal(filesystem: Filesystem, path: str) -> ScanResult:
 
 def read_journal(filesystem: Filesystem, path: str) -> tuple[ScanResult, Replay]:
     """Read, scan and replay a journal. Raises IntegrityError if it is corrupt."""
-    try:
+    with translate_os_errors(f"the journal {path} cannot be read"):
         scanned = scan_journal(filesystem, path)
-    except OSError as error:
-        raise InfrastructureError(f"the journal {path} cannot be read ({error.strerror or error})") from error
     if scanned.verdict is ScanVerdict.FOREIGN:
         raise IntegrityError(
             f"{path} is not a journal of inorder, or its start is damaged: {scanned.message}; {RESTORE_HINT}"
@@ -90,11 +90,9 @@ def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Seq
     marks = [(origin.end, origin.offset, origin.checksum) for origin in origins]
     first = Checkpoint(end=0, durable=0, marks=marks)
     data = encode_record(header) + encode_record(first)
-    try:
+    with _translate_write_errors(path):
         write_atomic(filesystem, path, data)
         file = filesystem.open(path)
-    except OSError as error:
-        raise _make_write_error(path, error) from error
     if filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None:
         _remove_mark(filesystem, path)
     for sink, origin in zip(sinks, origins, strict=True):
@@ -197,22 +195,18 @@ def _read_synced_bytes(filesystem: Filesystem, path: str) -> int:
 def _rewrite(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> JournalWriter:
     """Continue in a new file. After a failed sync the old one cannot be made durable any more, and until the new one is
     in place it must stay as it is."""
-    try:
+    with _translate_write_errors(path):
         writer = JournalWriter(filesystem.open(path), path, kept, offset)
         data = writer.build_compacted(drops_uncommitted=True)
         write_atomic(filesystem, path, data)
         writer.switch_file(filesystem.open(path), data)
-    except OSError as error:
-        raise _make_write_error(path, error) from error
     return writer
 
 
 def _remove_mark(filesystem: Filesystem, path: str) -> None:
-    try:
+    with translate_os_errors(f"{path}{DISTRUST_SUFFIX} cannot be removed"):
         filesystem.unlink(f"{path}{DISTRUST_SUFFIX}")
         filesystem.sync_directory(os.path.dirname(path) or ".")
-    except OSError as error:
-        raise InfrastructureError(f"{path}{DISTRUST_SUFFIX} cannot be removed ({error.strerror or error})") from error
 
 
 def _replay_synced(scanned: ScanResult, durable: int) -> Replay:
@@ -246,21 +240,19 @@ def _replay_until(scanned: ScanResult, state: Replay, candidate: Candidate) -> R
 
 def _truncate(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> JournalWriter:
     """Truncate the journal at the resume point and write a checkpoint."""
-    try:
+    with _translate_write_errors(path):
         filesystem.sync_directory(os.path.dirname(path) or ".")  # the rename that created the file may not be synced
         file = filesystem.open(path)
         file.truncate(offset)
         file.sync()
-    except OSError as error:
-        raise _make_write_error(path, error) from error
     writer = JournalWriter(file, path, kept, offset)
     writer.append(*writer.build_checkpoint(drops_uncommitted=True))
     writer.sync()
     return writer
 
 
-def _make_write_error(path: str, error: OSError) -> InfrastructureError:
-    return InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})")
+def _translate_write_errors(path: str) -> AbstractContextManager[None]:
+    return translate_os_errors(f"the journal {path} cannot be written")
 
 
 def _require_same_header(path: str, ours: Header | None, theirs: Header | None, sinks: list[str]) -> None:

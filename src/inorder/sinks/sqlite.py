@@ -4,8 +4,7 @@ Each run is one transaction: the rows of what it applies, and the sink's positio
 rows and position always agree, whenever a crash happens. What `write` did to the database cannot be undone later, and
 need not be: after a crash the sink *stays ahead* of the journal, reports the earlier position, and skips what is stored
 already. When the run has caught up, the outcomes must be the same as the first time. Only position 0 removes all rows:
-the objects of `schema` are dropped and created again, or the SQL in `clear` is run. Several sinks with different names
-may share one database.
+the objects of `schema` are dropped and created again. Several sinks with different names may share one database.
 
 A sink that `keeps` rows is for a plan that is a remainder: every run begins after the rows of the runs before it, with
 a number of its own as the checksum of its positions. It is final: other sinks follow it.
@@ -69,7 +68,6 @@ class DatabaseSink(ABC):
         path: str,
         schema: str,
         *,
-        clear: str | None = None,
         version: int = 1,
         name: str = "sqlite",
         wait_s: float = 30.0,
@@ -80,7 +78,6 @@ class DatabaseSink(ABC):
         """Whether what it has written cannot be undone, and other sinks follow it; see `inorder.sinks.base`."""
         self._path = path
         self._schema = schema
-        self._clear = clear
         self._version = version
         self._lock = Lock(f"{path}.{name}.lock", path)
         try:
@@ -213,8 +210,7 @@ class DatabaseSink(ABC):
         self._connection.execute("INSERT OR REPLACE INTO inorder_position VALUES (?, ?, ?, ?)", row)
 
     def _clear_all(self) -> None:
-        script = _make_drop_script(self._schema) + self._schema if self._clear is None else self._clear
-        with self._transaction("it cannot be cleared", script):
+        with self._transaction("it cannot be cleared", _make_drop_script(self._schema) + self._schema):
             self._connection.execute("DELETE FROM inorder_position WHERE sink = ?", (self.name,))
         self._stored = Position()
         self._is_synced = False
@@ -249,10 +245,9 @@ class SqliteSink(DatabaseSink):
 
     `schema` is SQL that creates what does not exist yet; it runs at every opening. `version` is the version of that
     schema; a database with a higher one is refused. `write` gets the successes of a run, and the failures that have a
-    partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `clear` is SQL that
-    removes everything that `write` has written. `name` identifies the sink in the journal and in the database. `wait_s`
-    is how long to wait for another program that writes to the same database. With `keeps`, a new run keeps the rows of
-    earlier ones: for a plan that is a remainder.
+    partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `name` identifies the
+    sink in the journal and in the database. `wait_s` is how long to wait for another program that writes to the same
+    database. With `keeps`, a new run keeps the rows of earlier ones: for a plan that is a remainder.
 
     Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
     or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
@@ -277,14 +272,13 @@ class SqliteSink(DatabaseSink):
         schema: str,
         write: Write,
         *,
-        clear: str | None = None,
         version: int = 1,
         name: str = "sqlite",
         wait_s: float = 30.0,
         keeps: bool = False,
     ) -> None:
         self._write = write
-        super().__init__(path, schema, clear=clear, version=version, name=name, wait_s=wait_s, keeps=keeps)
+        super().__init__(path, schema, version=version, name=name, wait_s=wait_s, keeps=keeps)
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         applied = [entry for entry in entries if entry.applies]

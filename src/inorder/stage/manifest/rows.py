@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.core.events import Envelope
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
@@ -81,7 +82,7 @@ def _name_option(value: Any) -> str:
     return qualified_name(value) if callable(value) else str(value)
 
 
-def get_result(entry: Entry) -> StageResult | None:
+def get_result(entry: Entry | Envelope) -> StageResult | None:
     """Return the result of an item; None: it failed."""
     if entry.outcome == _FAIL:
         return None

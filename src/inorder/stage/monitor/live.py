@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.host.filesystem import Filesystem
+from inorder.host.filesystem import Filesystem, write_atomic
 
 
 class LiveState:
@@ -23,17 +23,9 @@ class LiveState:
 
     def write(self, **fields: Any) -> None:
         """Replace the file. A write error is ignored: the run does not depend on it."""
-        temporary = f"{self._path}.new"
         data = msgspec.json.encode({"time": int(time.time() * 1000), **fields})
         with contextlib.suppress(OSError):
-            with contextlib.suppress(FileNotFoundError):
-                self._filesystem.unlink(temporary)
-            file = self._filesystem.open(temporary)
-            try:
-                file.append(data)
-            finally:
-                file.close()
-            self._filesystem.rename(temporary, self._path)
+            write_atomic(self._filesystem, self._path, data, is_durable=False)
 
     def remove(self) -> None:
         """Remove the file, at the beginning and at the end of a run."""

@@ -303,11 +303,7 @@ class RunMonitor:
             groups=sums.summarize(),
             invariant_violations=self._violations,
             **self._gauges,
-            item_queue_ms=metrics.queue_ms.summarize(),
-            item_start_ms=metrics.start_ms.summarize(),
-            item_exec_ms=self._exec_ms.summarize(),
-            item_wait_ms=metrics.wait_ms.summarize(),
-            commit_ms=metrics.commit_ms.summarize(),
+            **{name: histogram.summarize() for name, histogram in histograms.items()},
             errors=dict(self._errors.categories),
         )
         self._flush()
