@@ -48,22 +48,22 @@ HOST_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an atomic write does not sync the file",
         "host/filesystem.py",
-        "        file.append(data)\n        file.sync()\n",
-        "        file.append(data)\n",
+        "        if is_durable:\n            file.sync()\n",
+        "        if is_durable:\n            pass\n",
         _ATOMIC,
     ),
     Mutant(
         "an atomic write does not sync the folder",
         "host/filesystem.py",
-        '    filesystem.sync_directory(os.path.dirname(path) or ".")\n',
-        "",
+        '        filesystem.sync_directory(os.path.dirname(path) or ".")\n',
+        "        pass\n",
         _ATOMIC,
     ),
     Mutant(
         "an atomic write renames before it syncs",
         "host/filesystem.py",
-        "        file.sync()\n    finally:\n        file.close()\n    filesystem.rename(temporary, path)\n",
-        "        filesystem.rename(temporary, path)\n        file.sync()\n    finally:\n        file.close()\n",
+        "            file.sync()\n    finally:\n        file.close()\n    filesystem.rename(temporary, path)\n",
+        "            filesystem.rename(temporary, path)\n            file.sync()\n    finally:\n        file.close()\n",
         _ATOMIC,
     ),
     Mutant(
