@@ -39,7 +39,7 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a commit without outcomes is overlooked",
         "journal/replay.py",
-        'if record.end > self._terminal_end:\n            raise CorruptRecord(offset, f"seq',
+        'if record.end > self.terminal_end:\n            raise CorruptRecord(offset, f"seq',
         'if False:\n            raise CorruptRecord(offset, f"seq',
         "tests/journal/test_replay.py",
     ),
