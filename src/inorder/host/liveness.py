@@ -73,10 +73,9 @@ def is_held(lock_path: str) -> bool:
 
 def _is_same(path: str, wanted: os.stat_result) -> bool:
     try:
-        found = os.stat(path)
+        return os.path.samestat(os.stat(path), wanted)
     except OSError:
         return False
-    return (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)
 
 
 def _read_start(pid: int) -> float | None:

@@ -64,10 +64,15 @@ def _run(seed: int) -> int:
 
 
 def _print_verdict(report: WorldReport) -> int:
-    if report.broken_promise is None:
+    return _print_promise("seed", "run", report.scenario.seed, report.broken_promise)
+
+
+def _print_promise(kind: str, command: str, seed: int, broken_promise: str | None) -> int:
+    """Print how a seed broke a promise, if it did. Returns the exit status."""
+    if broken_promise is None:
         return 0
-    print(f"seed {report.scenario.seed} broke a promise: {report.broken_promise}")
-    print(f"replay it with: python -m inorder.sim run {report.scenario.seed}")
+    print(f"{kind} {seed} broke a promise: {broken_promise}")
+    print(f"replay it with: python -m inorder.sim {command} {seed}")
     return 6
 
 
@@ -94,12 +99,7 @@ def _crash(seed: int) -> int:
 
 
 def _print_crash_verdict(report: Trial) -> int:
-    if report.broken_promise is None:
-        return 0
-    seed = report.case.seed
-    print(f"crash seed {seed} broke a promise: {report.broken_promise}")
-    print(f"replay it with: python -m inorder.sim crash {seed}")
-    return 6
+    return _print_promise("crash seed", "crash", report.case.seed, report.broken_promise)
 
 
 class _Soak:

@@ -270,7 +270,8 @@ class OutputsSink:
 
     def _is_intact(self, output: Output) -> bool:
         if output not in self._intact:
-            self._intact[output] = _is_as_published(self._filesystem, self._root, output)
+            is_safe, path = not find_path_problem(output.path), self._full_path(output.path)
+            self._intact[output] = is_safe and is_intact(self._filesystem, path, output.size, output.checksum)
         return self._intact[output]
 
 
@@ -312,11 +313,6 @@ def _copy_file(filesystem: Filesystem, path: str, copy: str) -> None:
             target.close()
     finally:
         source.close()
-
-
-def _is_as_published(filesystem: Filesystem, root: str, output: Output) -> bool:
-    is_safe = not find_path_problem(output.path)
-    return is_safe and is_intact(filesystem, f"{root}/{output.path}", output.size, output.checksum)
 
 
 def is_intact(filesystem: Filesystem, path: str, size: int, checksum: int) -> bool:

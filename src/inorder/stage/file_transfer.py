@@ -80,8 +80,7 @@ class StageFileTransfer:
 
     def prepare(self) -> None:
         """Write the marker file. A node that reads the secret in it sees DATA."""
-        with open(self.marker_path, "w", encoding="ascii") as file:
-            file.write(self.marker_secret)
+        Path(self.marker_path).write_text(self.marker_secret, encoding="ascii")
 
     def pack_item(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
         """Return the item as it is sent, with its files unless the node sees them, and the number of bytes; None: it
@@ -151,8 +150,7 @@ class StageFileTransfer:
     def _write_staged(self, remote: str, content: Any) -> str:
         path = f"{self._staging}/{os.path.basename(remote)}"
         try:
-            with open(path, "wb") as file:
-                file.write(content)
+            Path(path).write_bytes(content)
         except OSError as error:
             raise InfrastructureError(f"a result cannot be written to {self._staging}: {error}") from error
         return path
@@ -248,8 +246,7 @@ class RemoteWork:
         for file in sent.files or ():
             path = f"{folder}/{file.path}"
             make_directories(os.path.dirname(path))
-            with open(path, "wb") as written:
-                written.write(file.content)
+            Path(path).write_bytes(file.content)
         inputs = {name: f"{folder}/{path}" for name, path in list_files(sent.task.item.inputs).items()}
         task = _replace_inputs(sent.task, inputs)
         driver_paths = {path: sent.paths[name] for name, path in inputs.items()}

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from time import monotonic_ns
 from typing import Any
 
@@ -58,8 +59,8 @@ class ProcessGuard:
         pids: list[int] = []
         with contextlib.suppress(OSError):
             for thread in os.listdir("/proc/self/task"):
-                with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
-                    pids.extend(int(pid) for pid in file.read().split() if _is_running(int(pid)))
+                found = Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii").split()
+                pids.extend(int(pid) for pid in found if _is_running(int(pid)))
         return pids
 
 
@@ -74,8 +75,7 @@ def _has_children() -> bool:
 def _is_running(pid: int) -> bool:
     """Whether a child is running. A zombie is not: it does no harm."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
+        return _read_stat(pid)[0] != "Z"
     except OSError:
         return False
 
@@ -83,12 +83,16 @@ def _is_running(pid: int) -> bool:
 def _read_start_ns(pid: int) -> int:
     """When a process started, on the clock of `monotonic_ns`, rounded down to the clock tick of the kernel."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            ticks = int(file.read().rpartition(")")[2].split()[19])
+        ticks = int(_read_stat(pid)[19])
     except (OSError, ValueError, IndexError):
         return 0
     suspended_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic_ns()
     return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK") - suspended_ns
+
+
+def _read_stat(pid: int) -> list[str]:
+    """The fields that the system shows of a process, after its name."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
 
 
 def _is_closed(stream: Any) -> bool:

@@ -6,6 +6,7 @@ only while the run holds the lock.
 
 import contextlib
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -36,8 +37,7 @@ class LiveState:
 def read_live_state(path: str) -> dict[str, Any] | None:
     """Read the file; None: there is none, or it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            found = msgspec.json.decode(file.read())
+        found = msgspec.json.decode(Path(path).read_bytes())
     except (OSError, msgspec.DecodeError):
         return None
     return found if isinstance(found, dict) else None
