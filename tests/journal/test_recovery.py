@@ -89,7 +89,9 @@ def test_a_journal_that_is_begun_anew_takes_the_place_of_the_old_one_and_empties
 
 def test_a_journal_that_cannot_be_written_is_the_machines_fault_in_one_line() -> None:
     disk = Disk(faults=DiskFaults(fail_at={0: EACCES}))
-    with pytest.raises(InfrastructureError, match=r"^the journal run.journal cannot be written: Permission denied \(run.journal"):
+    with pytest.raises(
+        InfrastructureError, match=r"^the journal run.journal cannot be written: Permission denied \(run.journal"
+    ):
         create_journal(disk, PATH, HEADER, ())
 
 
@@ -97,7 +99,9 @@ def test_a_journal_that_cannot_be_read_is_the_machines_fault_in_one_line() -> No
     disk = interrupted()
     sinks = sinks_on(disk)
     disk.faults = DiskFaults(fail_reads_at=dict.fromkeys(range(99), EIO))
-    with pytest.raises(InfrastructureError, match=r"^the journal run.journal cannot be read: Input/output error \(run.journal\)$"):
+    with pytest.raises(
+        InfrastructureError, match=r"^the journal run.journal cannot be read: Input/output error \(run.journal\)$"
+    ):
         resume_journal(disk, PATH, HEADER, sinks)
 
 
