@@ -84,13 +84,9 @@ class Replay:
         while len(windows) > 1 and windows[1].start <= candidate.end:
             del windows[0]
         start = windows[0].start if windows else 0
-        counts = self.count_outcomes(candidate.end)
         return ResumePoint(
             end=candidate.end,
-            succeeded=counts.succeeded,
-            skipped=counts.skipped,
-            failed=counts.failed,
-            retries=counts.retries,
+            **self.count_outcomes(candidate.end)._asdict(),
             retries_granted={seq: count for seq, count in self.granted.items() if seq >= start},
             windows=tuple(
                 ResumeWindow(window.id, window.start, window.target_entries, decode_sizing(window.sizing))

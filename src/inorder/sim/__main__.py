@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
 from .coverage import ALL, find_marks
 from .crash.runs import Trial, crash_seed
 from .explore import Scope, explore
@@ -29,11 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     soak.add_argument("--seconds", type=float, default=60.0)
     soak.add_argument("--first", type=int, default=1_000_000)
     scope = commands.add_parser("explore", help="run every interleaving of a small scope")
-    scope.add_argument("--items", type=int, default=4)
-    scope.add_argument("--workers", type=int, default=2)
-    scope.add_argument("--faults", type=int, default=1)
-    scope.add_argument("--batch-limit", type=int, default=2)
-    scope.add_argument("--error-budget", type=int, default=None)
+    for field in msgspec.structs.fields(Scope):
+        scope.add_argument(f"--{field.name.replace('_', '-')}", type=int, default=field.default)
     options = parser.parse_args(arguments)
     if options.command == "run":
         return _run(options.seed)
@@ -43,15 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _crash(options.seed)
     if options.command == "soak":
         return _soak(options.first, options.seconds)
-    return _explore(
-        Scope(
-            items=options.items,
-            workers=options.workers,
-            faults=options.faults,
-            batch_limit=options.batch_limit,
-            error_budget=options.error_budget,
-        )
-    )
+    return _explore(Scope(**{name: getattr(options, name) for name in Scope.__struct_fields__}))
 
 
 def _run(seed: int) -> int:

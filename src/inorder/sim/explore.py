@@ -51,7 +51,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     items: int = 4
     workers: int = 2
-    faults: int = 2
+    faults: int = 1
     batch_limit: int = 2
     error_budget: int | None = None
 
