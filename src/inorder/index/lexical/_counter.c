@@ -14,7 +14,6 @@ The Python modules are the reference. A test compares both on the same texts. */
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
 #define LENGTH_MAX 65535
-#define WAITING_WORDS 8
 
 /* ---- the counter */
 
@@ -231,43 +230,21 @@ end:
     return status;
 }
 
-typedef struct {
-    const char *start;
-    size_t size;
-    Key key;
-    uint32_t hash;
-} Word;
-
-static int number_word(Counter *self, const Word *word)
-{
-    int32_t number = number_key(&self->words, word->key, word->hash, word->start, word->size);
-    return number == NONE ? -1 : append_number(&self->found, number);
-}
-
-/* Number the words of a text in ASCII. Each is looked up some words later, when its slot has come from memory. */
+/* Number the words of a text in ASCII. */
 static int number_words(Counter *self, const char *text, size_t size)
 {
-    Word waiting[WAITING_WORDS];
-    size_t at = 0, count = 0;
-    for (;; count++) {
+    for (size_t at = 0;;) {
         while (at < size && KIND(text, at) == OTHER)
             at++;
         if (at == size)
-            break;
+            return 0;
         size_t start = at;
         while (at < size && KIND(text, at) != OTHER)
             at++;
-        Word *word = &waiting[count % WAITING_WORDS];
-        if (count >= WAITING_WORDS && number_word(self, word) < 0)
+        int32_t number = number_name(&self->words, text + start, at - start);
+        if (number == NONE || append_number(&self->found, number) < 0)
             return -1;
-        Key key = make_key(text + start, at - start, size - start);
-        *word = (Word){text + start, at - start, key, hash_key(key)};
-        PREFETCH(&self->words.slots[word->hash & self->words.mask]);
     }
-    for (size_t next = count > WAITING_WORDS ? count - WAITING_WORDS : 0; next < count; next++)
-        if (number_word(self, &waiting[next % WAITING_WORDS]) < 0)
-            return -1;
-    return 0;
 }
 
 /* Number terms that were derived in Python. */

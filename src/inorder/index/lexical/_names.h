@@ -5,16 +5,10 @@
 #include <string.h>
 
 #if PY_BIG_ENDIAN
-#error "keys of names, and encoded numbers, are little-endian"
+#error "encoded numbers are little-endian"
 #endif
 
 #define NONE (-1)
-
-#if defined(__GNUC__)
-#define PREFETCH(place) __builtin_prefetch(place)
-#else
-#define PREFETCH(place) ((void)(place))
-#endif
 
 /* ---- growing arrays */
 
@@ -61,22 +55,10 @@ static int append_number(Bytes *bytes, int32_t number)
 #define COUNT_OF(bytes) ((int32_t)((bytes).size / sizeof(int32_t)))
 #define NUMBERS(bytes) ((int32_t *)(bytes).data)
 
-/* ---- a table of names, numbered in the order in which they are added
-
-Most names are short, and most lookups find one: so a slot has the name itself. The key of a name of at most SHORT bytes
-has its bytes, followed by zeros. The key of another one, or of one that contains a zero, is a hash, with a zero before
-the last three bytes, which are not all zero: that of no short name is like that. */
-
-#define SHORT 12
+/* ---- a table of names, numbered in the order in which they are added */
 
 typedef struct {
-    uint64_t head; /* the first eight bytes */
-    uint32_t tail; /* the others */
-} Key;
-
-typedef struct {
-    uint64_t head; /* those of its key */
-    uint32_t tail;
+    uint32_t hash;
     int32_t number; /* NONE: free */
 } Slot;
 
@@ -119,52 +101,16 @@ static uint64_t mix(uint64_t hash, uint64_t part)
     return hash ^ hash >> 29;
 }
 
-static Key hash_name(const char *name, size_t size)
+static uint32_t hash_name(const char *name, size_t size)
 {
-    uint64_t hash = 0x9E3779B97F4A7C15u ^ size, part = 0;
+    uint64_t hash = 0x9E3779B97F4A7C15u ^ size, part;
     for (; size >= 8; name += 8, size -= 8) {
         memcpy(&part, name, 8);
         hash = mix(hash, part);
     }
     part = 0;
     memcpy(&part, name, size);
-    hash = mix(hash, part);
-    return (Key){hash, (uint32_t)(hash >> 32) << 8 | 0x100};
-}
-
-/* The key of a name without zeros. `room` bytes can be read from its start on. */
-static Key make_key(const char *name, size_t size, size_t room)
-{
-    Key key = {0, 0};
-    if (size > SHORT)
-        return hash_name(name, size);
-    if (room < SHORT) {
-        char copy[SHORT] = {0};
-        memcpy(copy, name, size);
-        memcpy(&key.head, copy, 8);
-        memcpy(&key.tail, copy + 8, 4);
-        return key;
-    }
-    memcpy(&key.head, name, 8);
-    if (size < 8) {
-        key.head &= (1ull << 8 * size) - 1;
-    } else {
-        memcpy(&key.tail, name + 8, 4);
-        key.tail &= (uint32_t)((1ull << 8 * (size - 8)) - 1);
-    }
-    return key;
-}
-
-/* Whether no other name has this key. */
-static int is_exact(Key key)
-{
-    return key.tail == 0 || (key.tail & 0xff) != 0;
-}
-
-static uint32_t hash_key(Key key)
-{
-    uint64_t hash = (key.head ^ (uint64_t)key.tail * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
-    return (uint32_t)(hash >> 32);
+    return (uint32_t)(mix(hash, part) >> 32);
 }
 
 static int grow(Names *names)
@@ -177,7 +123,7 @@ static int grow(Names *names)
     for (uint32_t at = 0; at <= names->mask; at++) {
         if (names->slots[at].number == NONE)
             continue;
-        uint32_t place = hash_key((Key){names->slots[at].head, names->slots[at].tail}) & mask;
+        uint32_t place = names->slots[at].hash & mask;
         while (slots[place].number != NONE)
             place = (place + 1) & mask;
         slots[place] = names->slots[at];
@@ -196,29 +142,21 @@ static int is_name(const Names *names, int32_t number, const char *name, size_t 
 }
 
 /* The number of a name, which is added if it is new; NONE without memory. */
-static int32_t number_key(Names *names, Key key, uint32_t hash, const char *name, size_t size)
+static int32_t number_name(Names *names, const char *name, size_t size)
 {
-    uint32_t place = hash & names->mask;
+    uint32_t hash = hash_name(name, size), place = hash & names->mask;
     for (; names->slots[place].number != NONE; place = (place + 1) & names->mask) {
         const Slot *slot = &names->slots[place];
-        if (slot->head == key.head && slot->tail == key.tail
-            && (is_exact(key) || is_name(names, slot->number, name, size)))
+        if (slot->hash == hash && is_name(names, slot->number, name, size))
             return slot->number;
     }
     if (names->text.size + size > INT32_MAX || append(&names->text, name, size) < 0)
         return NONE;
     if (append_number(&names->starts, (int32_t)names->text.size) < 0)
         return NONE;
-    names->slots[place] = (Slot){key.head, key.tail, names->count};
+    names->slots[place] = (Slot){hash, names->count};
     int32_t number = names->count++;
     if ((uint32_t)names->count * 2 > names->mask && grow(names) < 0)
         return NONE;
     return number;
-}
-
-/* As `number_key`, for any name. */
-static int32_t number_name(Names *names, const char *name, size_t size)
-{
-    Key key = memchr(name, 0, size) ? hash_name(name, size) : make_key(name, size, size);
-    return number_key(names, key, hash_key(key), name, size);
 }
