@@ -11,7 +11,7 @@ style of one in the middle, not for every character.
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from math import hypot
+from math import isfinite
 from operator import mul
 
 import msgspec
@@ -20,7 +20,7 @@ from inorder.documents.readers.unicode import clean
 
 from .pdfium import CharacterBox, PdfPage, turn_box
 from .segments import ASKEW, Extent, Segment, Span
-from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Traits, measure_rotation
+from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Rotation, Traits, measure_rotation
 
 COORDINATE_MAX = 1_000_000.0
 
@@ -45,11 +45,11 @@ class SegmentReader:
         boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
         texts = list(map(clean, texts))
         traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)
-        if not page.rotation and all(texts) and not any(matrices[1::6]) and not any(matrices[2::6]):
-            found = self._make_upright(texts, traits, sizes, matrices, boxes, spans)
-            if found:
-                return found
-        return self._make_all(texts, traits, sizes, matrices, boxes, spans)
+        upright = _find_upright_sizes(sizes, matrices, boxes) if not page.rotation and all(texts) else []
+        rotations = [(size, 0, False) for size in upright] or [
+            measure_rotation(size, *matrices[6 * index : 6 * index + 4]) for index, size in enumerate(sizes)
+        ]
+        return self._make_segments(texts, traits, rotations, matrices, boxes, spans)
 
     def split(self, segments: list[Segment], gaps: Sequence[Span]) -> tuple[list[Segment], list[CharacterBox]]:
         """The pieces of these segments, in order, and the box of the first character of each. A gap is the last
@@ -106,74 +106,24 @@ class SegmentReader:
             if face != last[2] or (face != first[2] and not self.text[segment.span[0]].isdigit()):
                 segment.face = ""
 
-    def _make_upright(
+    def _make_segments(
         self,
         texts: list[str],
         traits: list[Traits],
-        sizes: list[float],
+        rotations: list[Rotation],
         matrices: "array[float]",
         boxes: "array[float]",
         spans: list[Span],
     ) -> list[Segment]:
-        """The segments of text that is not rotated: the usual case, with no call per segment. Empty if it is not."""
-        lefts, rights, bases = boxes[0::4].tolist(), boxes[2::4].tolist(), matrices[5::6].tolist()
-        scales = matrices[0::6].tolist()
-        sizes = list(map(mul, sizes, matrices[3::6]))
-        if min(scales) <= 0 or not SIZE_POINTS_MIN < min(sizes) <= max(sizes) < SIZE_POINTS_MAX:
-            return []
-        if not hypot(*lefts, *rights, *bases, sum(sizes), sum(scales)) < COORDINATE_MAX:  # too large, or NaN
-            total = sum(lefts) + sum(rights) + sum(bases) + sum(sizes) + sum(scales)
-            if total != total or min(lefts + bases) <= -COORDINATE_MAX or max(rights + bases) >= COORDINATE_MAX:
-                return []
-        count, left, top = len(spans), self._left, self._top
-        found: list[Segment] = []
-        add = found.append
-        for index, text, x0, last_x0, x1, last_x1, y, size, (bold, mono, face), span in zip(
-            range(count), texts, lefts, lefts[count:], rights, rights[count:], bases, sizes, traits, spans, strict=False
-        ):
-            if not x0 < last_x0:
-                x0 = last_x0
-            if not x1 > last_x1:
-                x1 = last_x1
-            base = top - y
-            add(
-                Segment(
-                    text,
-                    x0 - left,
-                    base - 0.8 * size,
-                    x1 - left,
-                    base + 0.2 * size,
-                    size,
-                    bold,
-                    mono,
-                    0,
-                    index,
-                    span,
-                    face,
-                )
-            )
-        return found
-
-    def _make_all(
-        self,
-        texts: list[str],
-        traits: list[Traits],
-        sizes: list[float],
-        matrices: "array[float]",
-        boxes: "array[float]",
-        spans: list[Span],
-    ) -> list[Segment]:
-        """The segments of text in any direction."""
         found: list[Segment] = []
         count, rotation = len(spans), self.page.rotation
         for index, text in enumerate(texts):
             if not text:
                 continue
-            a, b, c, d, x, y = matrices[6 * index : 6 * index + 6]
-            size, quarter, is_askew = measure_rotation(sizes[index], a, b, c, d)
+            size, quarter, is_askew = rotations[index]
             if is_askew:
                 quarter = rotation
-            _, base = self._find_frame(quarter, x, y)
+            _, base = self._find_frame(quarter, *matrices[6 * index + 4 : 6 * index + 6])
             l0, t0, r0, b0 = boxes[4 * index : 4 * index + 4]
             l1, t1, r1, b1 = boxes[4 * (count + index) : 4 * (count + index) + 4]
             direction = ASKEW if is_askew else (quarter - rotation) % 4
@@ -193,6 +143,16 @@ class SegmentReader:
         if quarter == 2:
             return -self._right, y - self._bottom
         return -self._top, self._right - x
+
+
+def _find_upright_sizes(sizes: list[float], matrices: "array[float]", boxes: "array[float]") -> list[float]:
+    """The sizes of text that is not rotated: the usual case. Empty if it is not, or if its numbers are too large."""
+    if any(matrices[1::6]) or any(matrices[2::6]) or min(matrices[0::6]) <= 0:
+        return []
+    found = list(map(mul, sizes, matrices[3::6]))
+    lows, highs = [*boxes[0::4], *matrices[5::6]], [*boxes[2::4], *matrices[5::6]]
+    is_within = min(lows) > -COORDINATE_MAX and max(highs) < COORDINATE_MAX and isfinite(sum(lows) + sum(highs))
+    return found if is_within and SIZE_POINTS_MIN < min(found) <= max(found) < SIZE_POINTS_MAX else []
 
 
 def _clamp(number: float) -> float:

@@ -24,6 +24,8 @@ _BOLD_WEIGHT = 700
 
 Traits = tuple[bool, bool, str]
 """Whether a font is bold, whether it is monospaced, and its name."""
+Rotation = tuple[float, int, bool]
+"""The size of text, its quarter turns counter-clockwise, and whether it is between two of them."""
 
 
 class FontReader:
@@ -43,8 +45,8 @@ class FontReader:
         return [traits[font] for font in fonts]
 
 
-def measure_rotation(size: float, a: float, b: float, c: float, d: float) -> tuple[float, int, bool]:
-    """The size of text with this matrix, its quarter turns counter-clockwise, and whether it is between two of them."""
+def measure_rotation(size: float, a: float, b: float, c: float, d: float) -> Rotation:
+    """The rotation of text of this size with this matrix."""
     if not math.isfinite(a + b + c + d):
         return 1.0, 0, True
     turns = math.atan2(b, a) / (math.pi / 2)
