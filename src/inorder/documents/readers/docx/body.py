@@ -14,15 +14,13 @@ from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .numbering import Numbering
 from .paragraphs import OpenParagraph, ParagraphClassifier
-from .styles import DocxStyleSheet, parse_int, parse_outline_level
-from .tables import COLUMNS_MAX, OpenTable
+from .styles import OFF, DocxStyleSheet, parse_int, parse_outline_level
+from .tables import TABLE_HANDLERS, OpenTable
 
 _SKIPPED = frozenset(("w:del", "w:moveFrom", "mc:Fallback", "w:sectPr", "w:tblGrid", "w:sdtPr", "w:object"))
 _SEPARATORS = frozenset(("separator", "continuationSeparator", "continuationNotice"))
-_OFF = frozenset(("0", "false", "off"))
 _SIGNS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "-"}
 _MATH_BEGINS = {"m:num": "(", "m:den": "/(", "m:sup": "^(", "m:sub": "_(", "m:rad": "√(", "m:d": "("}
-_FIRST_ROW = 0x20
 
 
 class Body(Handler):
@@ -56,6 +54,9 @@ class Body(Handler):
             start(self)
         elif set_attributes := self._ATTRIBUTE_HANDLERS.get(name):
             set_attributes(self, strip_namespaces(attributes))
+        elif handle := TABLE_HANDLERS.get(name):
+            if self._table is not None and self._table.depth == 1:
+                handle(self._table, strip_namespaces(attributes))
         elif sign := (_SIGNS.get(name) if self._in_run else None) or _MATH_BEGINS.get(name):
             self._paragraphs[-1].parts.append(sign)
 
@@ -66,6 +67,9 @@ class Body(Handler):
         name = SHORT_NAMES[name]
         if end := self._END_HANDLERS.get(name):
             end(self)
+        elif name == "w:tc":
+            if self._table is not None and self._table.depth == 1:
+                self._table.close_cell()
         elif name in _MATH_BEGINS:
             self._paragraphs[-1].parts.append(")")
 
@@ -114,7 +118,7 @@ class Body(Handler):
         self._in_run = self._is_hidden = False
 
     def _set_hidden(self, attributes: Attributes) -> None:
-        self._is_hidden = self._in_run and attributes.get("val", "1") not in _OFF
+        self._is_hidden = self._in_run and attributes.get("val", "1") not in OFF
 
     def _begin_text(self) -> None:
         self._is_in_text = not self._is_hidden
@@ -186,54 +190,12 @@ class Body(Handler):
         self._table = None
         self.classifier.blocks += table.finish(self._budget, self.classifier.take_caption())
 
-    def _get_outermost_table(self) -> OpenTable | None:
-        """The open table, unless the current position is in a nested table."""
-        return self._table if self._table is not None and self._table.depth == 1 else None
-
-    def _begin_row(self) -> None:
-        if table := self._get_outermost_table():
-            table.new_row()
-
-    def _mark_first_row(self, attributes: Attributes) -> None:
-        if table := self._get_outermost_table():
-            flags = attributes.get("val", "")
-            is_set = attributes.get("firstRow", "") in ("1", "true", "on")
-            if is_set or ("firstRow" not in attributes and _has_first_row_flag(flags)):
-                table.mark_first_row()
-
-    def _mark_header_row(self, attributes: Attributes) -> None:
-        if (table := self._get_outermost_table()) and attributes.get("val", "1") not in _OFF:
-            table.mark_header()
-
-    def _skip_columns(self, attributes: Attributes) -> None:
-        if table := self._get_outermost_table():
-            table.skip(parse_int(attributes.get("val", "")))
-
-    def _begin_cell(self) -> None:
-        if table := self._get_outermost_table():
-            table.open_cell()
-
-    def _end_cell(self) -> None:
-        if table := self._get_outermost_table():
-            table.close_cell()
-
-    def _set_column_span(self, attributes: Attributes) -> None:
-        if (table := self._get_outermost_table()) and table.cell is not None:
-            table.cell.columns = min(max(parse_int(attributes.get("val", ""), 1), 1), COLUMNS_MAX)
-
-    def _set_row_merge(self, attributes: Attributes) -> None:
-        if (table := self._get_outermost_table()) and table.cell is not None:
-            table.cell.restarts = attributes.get("val") == "restart"
-            table.cell.continues = not table.cell.restarts
-
     _START_HANDLERS: ClassVar[dict[str, Callable[["Body"], None]]] = {
         "w:body": _begin_body,
         "w:p": _begin_paragraph,
         "w:r": _begin_run,
         "w:t": _begin_text,
         "w:tbl": _begin_table,
-        "w:tr": _begin_row,
-        "w:tc": _begin_cell,
         "w:drawing": _begin_drawing,
         "w:pict": _begin_drawing,
         "a:blip": _begin_image,
@@ -252,11 +214,6 @@ class Body(Handler):
         "w:ilvl": _set_list_level,
         "w:vanish": _set_hidden,
         "w:hyperlink": _begin_link,
-        "w:tblLook": _mark_first_row,
-        "w:tblHeader": _mark_header_row,
-        "w:gridBefore": _skip_columns,
-        "w:gridSpan": _set_column_span,
-        "w:vMerge": _set_row_merge,
         "wp:docPr": _set_description,
         "m:chr": _set_operator,
     }
@@ -266,17 +223,8 @@ class Body(Handler):
         "w:t": _end_text,
         "w:hyperlink": _end_link,
         "w:tbl": _end_table,
-        "w:tc": _end_cell,
         "w:drawing": _end_drawing,
         "w:pict": _end_drawing,
         "m:t": _end_text,
         "m:naryPr": _end_operator,
     }
-
-
-def _has_first_row_flag(flags: str) -> bool:
-    """Whether a mask of four hexadecimal digits has the bit for a header row."""
-    try:
-        return bool(int(flags[:8], 16) & _FIRST_ROW)
-    except ValueError:
-        return False

@@ -119,6 +119,10 @@ def parse_outline_level(value: str) -> int:
     return level if 0 <= level < OUTLINE_LEVELS else OUTLINE_LEVELS
 
 
+OFF = frozenset(("0", "false", "off"))
+"""Values of an attribute that turn something off."""
+
+
 def parse_int(value: str, otherwise: int = 0) -> int:
     """Parse the number in an attribute; `otherwise` if it is invalid."""
     digits = value.strip()

@@ -1,9 +1,15 @@
 """Tables of a DOCX file. A nested table becomes text of its cell."""
 
+from collections.abc import Callable
+
 from inorder.documents.model import AnyBlock
+from inorder.documents.readers.office.package import Attributes
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 
+from .styles import OFF, parse_int
+
 COLUMNS_MAX = 1_000
+_FIRST_ROW = 0x20
 
 
 class _OpenCell:
@@ -33,29 +39,43 @@ class OpenTable:
         self.depth = 1
         """Levels of nested tables, including this one."""
 
-    def mark_first_row(self) -> None:
-        """Make the first row a header row."""
-        self._has_head = True
+    def mark_first_row(self, attributes: Attributes) -> None:
+        """Make the first row a header row, if the look of the table has one."""
+        is_set = attributes.get("firstRow", "") in ("1", "true", "on")
+        if is_set or ("firstRow" not in attributes and _has_first_row_flag(attributes.get("val", ""))):
+            self._has_head = True
 
-    def new_row(self) -> None:
+    def begin_row(self, _: Attributes) -> None:
         self._rows.append([])
         self._skipped_columns.append(0)
         self._column = 0
         self._in_head = False
 
-    def skip(self, columns: int) -> None:
-        self._skipped_columns[-1] = min(columns, COLUMNS_MAX)
+    def skip(self, attributes: Attributes) -> None:
+        """Leave out columns at the beginning of the current row."""
+        self._skipped_columns[-1] = min(parse_int(attributes.get("val", "")), COLUMNS_MAX)
         self._column = self._skipped_columns[-1]
 
-    def mark_header(self) -> None:
+    def mark_header(self, attributes: Attributes) -> None:
         """Make the current row a header row."""
-        self._in_head = True
+        self._in_head = self._in_head or attributes.get("val", "1") not in OFF
 
-    def open_cell(self) -> None:
+    def begin_cell(self, attributes: Attributes) -> None:
         if not self._rows:
-            self.new_row()
+            self.begin_row(attributes)
         self.cell = _OpenCell()
         self.cell.is_header = self._in_head
+
+    def set_span(self, attributes: Attributes) -> None:
+        """Set the columns that the current cell spans."""
+        if self.cell is not None:
+            self.cell.columns = min(max(parse_int(attributes.get("val", ""), 1), 1), COLUMNS_MAX)
+
+    def set_merge(self, attributes: Attributes) -> None:
+        """Note whether the current cell begins a merged one, or continues that above it."""
+        if self.cell is not None:
+            self.cell.restarts = attributes.get("val") == "restart"
+            self.cell.continues = not self.cell.restarts
 
     def close_cell(self) -> None:
         cell = self.cell
@@ -84,3 +104,22 @@ class OpenTable:
                 text = " ".join(filter(None, cell.texts))
                 grid.add(text, cell.rows, cell.columns, is_head or cell.is_header)
         return grid.finish(budget, caption)
+
+
+TABLE_HANDLERS: dict[str, Callable[[OpenTable, Attributes], None]] = {
+    "w:tblLook": OpenTable.mark_first_row,
+    "w:tr": OpenTable.begin_row,
+    "w:tblHeader": OpenTable.mark_header,
+    "w:gridBefore": OpenTable.skip,
+    "w:tc": OpenTable.begin_cell,
+    "w:gridSpan": OpenTable.set_span,
+    "w:vMerge": OpenTable.set_merge,
+}
+
+
+def _has_first_row_flag(flags: str) -> bool:
+    """Whether a mask of four hexadecimal digits has the bit for a header row."""
+    try:
+        return bool(int(flags[:8], 16) & _FIRST_ROW)
+    except ValueError:
+        return False

@@ -28,6 +28,20 @@ _SKIPPED = frozenset(
     )
 )
 
+_TABLE_START: dict[str, Callable[[OdfTable, Attributes], None]] = {
+    "table:table-header-rows": OdfTable.begin_head,
+    "table:table-row": OdfTable.begin_row,
+    "table:table-cell": OdfTable.begin_cell,
+    "table:covered-table-cell": OdfTable.begin_cell,
+}
+_TABLE_END: dict[str, Callable[[OdfTable], None]] = {
+    "table:table-header-rows": OdfTable.end_head,
+    "table:table-row": OdfTable.end_row,
+    "table:table-cell": OdfTable.end_cell,
+    "table:covered-table-cell": OdfTable.end_cell,
+}
+"""The parts of a table. Those of a table in a cell of another one are not told apart."""
+
 
 class OdfBody(Handler):
     """The blocks of a text, a spreadsheet or a presentation."""
@@ -63,12 +77,17 @@ class OdfBody(Handler):
             self.kind = self.kind or _KINDS[short]
         elif begin := self._START.get(short):
             begin(self, strip_namespaces(attributes))
+        elif self._table is not None and self._table.depth == 1 and (begin_part := _TABLE_START.get(short)):
+            begin_part(self._table, strip_namespaces(attributes))
 
     def end(self, name: str) -> None:
+        short = SHORT_NAMES[name]
         if self._skip_depth:
             self._skip_depth -= 1
-        elif end := self._END.get(SHORT_NAMES[name]):
+        elif end := self._END.get(short):
             end(self)
+        elif self._table is not None and self._table.depth == 1 and (end_part := _TABLE_END.get(short)):
+            end_part(self._table)
 
     def text(self, text: str) -> None:
         if self._skip_depth:
@@ -198,30 +217,6 @@ class OdfBody(Handler):
         self.blocks += found
         self._table = None
 
-    def _begin_head(self, _: Attributes) -> None:
-        if self._table is not None and self._table.depth == 1:
-            self._table.is_in_head = True
-
-    def _end_head(self) -> None:
-        if self._table is not None and self._table.depth == 1:
-            self._table.is_in_head = False
-
-    def _begin_row(self, attributes: Attributes) -> None:
-        if self._table is not None and self._table.depth == 1:
-            self._table.begin_row(attributes)
-
-    def _begin_cell(self, attributes: Attributes) -> None:
-        if self._table is not None and self._table.depth == 1:
-            self._table.begin_cell(attributes)
-
-    def _end_cell(self) -> None:
-        if self._table is not None and self._table.depth == 1:
-            self._table.end_cell()
-
-    def _end_row(self) -> None:
-        if self._table is not None and self._table.depth == 1:
-            self._table.end_row()
-
     # Frames.
 
     def _begin_frame(self, attributes: Attributes) -> None:
@@ -254,10 +249,6 @@ class OdfBody(Handler):
         "text:list": _begin_list,
         "text:list-item": _begin_item,
         "table:table": _begin_table,
-        "table:table-header-rows": _begin_head,
-        "table:table-row": _begin_row,
-        "table:table-cell": _begin_cell,
-        "table:covered-table-cell": _begin_cell,
         "draw:frame": _begin_frame,
         "draw:image": _add_image,
         "svg:title": _begin_description,
@@ -271,10 +262,6 @@ class OdfBody(Handler):
         "text:list": _end_list,
         "text:list-item": _end_item,
         "table:table": _end_table,
-        "table:table-header-rows": _end_head,
-        "table:table-row": _end_row,
-        "table:table-cell": _end_cell,
-        "table:covered-table-cell": _end_cell,
         "draw:frame": _end_frame,
         "svg:title": _end_description,
         "svg:desc": _end_description,

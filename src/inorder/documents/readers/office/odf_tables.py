@@ -17,7 +17,7 @@ class OdfTable:
 
     def __init__(self) -> None:
         self.depth = 1
-        self.is_in_head = False
+        self._is_in_head = False
         self._rows: dict[int, Row] = {}
         self._spans: Spans = {}
         self._head: set[int] = set()
@@ -27,10 +27,16 @@ class OdfTable:
         self._texts: list[str] = []
         self._cell: Attributes = {}
 
+    def begin_head(self, _: Attributes) -> None:
+        self._is_in_head = True
+
+    def end_head(self) -> None:
+        self._is_in_head = False
+
     def begin_row(self, attributes: Attributes) -> None:
         self._column = 0
         self._row_repeats = _parse_count(attributes.get("number-rows-repeated", ""), _ROWS_MAX)
-        if self.is_in_head:
+        if self._is_in_head:
             self._head.add(self._row)
 
     def begin_cell(self, attributes: Attributes) -> None:
