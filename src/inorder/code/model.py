@@ -58,9 +58,6 @@ class ParsedFile(msgspec.Struct, frozen=True, gc=False):
     language: str
     """Empty if unknown."""
     line_count: int
-    encoding: str
-    has_errors: bool
-    """Whether the file has syntax errors."""
     note: str
     """A remark on how the file was decoded or parsed; empty if there is nothing unusual."""
     chunks: tuple[CodeChunk, ...]

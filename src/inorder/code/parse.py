@@ -60,7 +60,7 @@ def _find_reason_not_to_parse(source: Source, language: str) -> str:
 def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
     chunks = tuple(_build_chunk(group, source) for group in group_lines(source, [], None))
     notes = "; ".join(filter(None, (source.note, note)))
-    return ParsedFile(language, source.line_count, source.encoding, False, notes, chunks, (), (), [])
+    return ParsedFile(language, source.line_count, notes, chunks, (), (), [])
 
 
 def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
@@ -70,8 +70,6 @@ def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
     return ParsedFile(
         language,
         source.line_count,
-        source.encoding,
-        root.has_error,
         source.note,
         tuple(_build_chunk(group, source) for group in group_lines(source, definitions, root)),
         build_symbols(definitions),

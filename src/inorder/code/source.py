@@ -13,13 +13,13 @@ from inorder.files.encoding import decode
 
 
 class Source:
-    """The text of a file, its lines, its encoding, and a note on how it was decoded."""
+    """The text of a file, its lines, and a note on how it was decoded."""
 
-    __slots__ = ("ascii_text", "data", "encoding", "line_count", "note", "starts", "text_start")
+    __slots__ = ("ascii_text", "data", "line_count", "note", "starts", "text_start")
 
     def __init__(self, file: bytes) -> None:
         is_plain = file.isascii() and b"\0" not in file
-        self.data, self.encoding, self.note = (file, "utf-8", "") if is_plain else _read(file)
+        self.data, self.note = (file, "") if is_plain else _read(file)
         self.text_start = len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
         self.starts = list(accumulate(map(len, self.data.splitlines(True)), initial=0))
         """The start of every line, and the end of the last one."""
@@ -42,14 +42,14 @@ class Source:
         return self.starts[last] - self.starts[first - 1]
 
 
-def _read(file: bytes) -> tuple[bytes, str, str]:
-    """The file as UTF-8, its encoding, and a note."""
+def _read(file: bytes) -> tuple[bytes, str]:
+    """The file as UTF-8, and a note."""
     try:
         text, encoding, note = decode(file)
     except ReadError as error:
-        text, encoding, note = file.decode("utf-8", "replace"), "utf-8", f"{error}: what is no UTF-8 is replaced"
+        text, encoding, note = file.decode("utf-8", "replace"), "", f"{error}: what is no UTF-8 is replaced"
         if text.encode() == file:
-            return file, encoding, str(error)
+            return file, str(error)
     if encoding == "utf-8" and not note:
-        return file, encoding, note
-    return text.encode("utf-8", "replace"), encoding, note
+        return file, note
+    return text.encode("utf-8", "replace"), note

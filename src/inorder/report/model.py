@@ -26,16 +26,6 @@ MARKS_MAX = 400
 WORKERS_MAX = 200
 """Rows of the timeline of workers."""
 
-STATES = {
-    "running": "a process works on it now",
-    "finished": "every item has an outcome",
-    "stopped": "it was stopped before its end, and said so: by a signal, its error budget or the infrastructure",
-    "killed": "it ended without a word: its process was killed, or the machine went down",
-    "failed": "it raised an exception",
-    "unknown": "it wrote no telemetry, and a later run has replaced its journal",
-}
-"""The states of a run."""
-
 
 class ItemCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of the items of a run."""
@@ -237,7 +227,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     run_id: str
     state: str
-    """See `STATES`."""
+    """`running`; `finished`: every item has an outcome; `stopped`: it said so, by a signal, its error budget or the
+    infrastructure; `killed`: it ended without a word; `failed`: it raised an exception; `unknown`: it wrote no
+    telemetry, and a later run has replaced its journal."""
     state_text: str
     """The state in a few words, with what stopped it or when it died."""
     is_latest: bool
