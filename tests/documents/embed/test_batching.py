@@ -12,7 +12,7 @@ from inorder.documents.embed.providers.base import Matrix
 from inorder.documents.embed.providers.local_model import ModelProvider
 from inorder.stage.contracts import StageError
 from tests.lanes.doubles import Caller
-from tests.support.gates import GUARD_S, Gate
+from tests.support.gates import Gate
 
 pytestmark = pytest.mark.req("DOC-3", "LAN-10")
 
@@ -165,22 +165,6 @@ def until_waiting(batcher: Batcher, count: int) -> None:
         waiting.wait(0.001)
 
 
-def test_one_caller_with_many_texts_is_computed_while_the_rest_is_tokenized(make: MakeBatcher) -> None:
-    begun = threading.Event()
-
-    class Patient(Letters):
-        def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
-            assert texts[0] == "first" or begun.wait(GUARD_S), "the model did not begin before all was tokenized"
-            return super().tokenize(texts)
-
-        def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
-            begun.set()
-            return super().begin(batch)
-
-    texts = ["first", *texts_of(*range(50))]
-    assert make(Patient(), portion_texts=10, portion_texts_max=10).embed(texts).tolist() == true_rows(texts)
-
-
 def test_a_batch_is_begun_before_the_one_ahead_of_it_is_fetched(make: MakeBatcher) -> None:
     model = Letters(batch_tokens_max=5)
     make(model).embed(texts_of(5, 5, 5))
@@ -237,9 +221,7 @@ def test_closing_tells_everybody_who_waits_and_does_not_hang_on_a_stuck_model(ma
 
 
 def test_many_callers_at_once_all_get_their_own_rows(make: MakeBatcher) -> None:
-    batcher = make(
-        Letters(batch_tokens_max=200), portion_texts=7, portion_texts_max=14, requests_max=2, sorted_texts_max=20
-    )
+    batcher = make(Letters(batch_tokens_max=200), requests_max=2, sorted_texts_max=20)
     lists = [texts_of(*((number * step) % 37 for step in range(1, 30))) for number in range(1, 25)]
     callers = [Caller(batcher.embed, texts) for texts in lists]
     for caller, texts in zip(callers, lists, strict=True):

@@ -1,10 +1,10 @@
 """Share one model among many callers, so that the texts of small documents are batched together.
 
-A caller tokenizes its texts, portion by portion; each becomes a pending *request*. In a lane, a task per request waits
-for the only thread that runs the model. A task takes all pending requests, not only its own: it sorts their texts by
-length, splits them into batches with a token budget, runs the batches, and fills in the rows of every request. When the
-turn of the other tasks comes, their requests are already done. So batches grow with the number of callers, tokenizing
-overlaps with computing, and callers wait when the lane is full.
+A caller tokenizes its texts, which become a pending *request*. In a lane, a task per request waits for the only thread
+that runs the model. A task takes all pending requests, not only its own: it sorts their texts by length, splits them
+into batches with a token budget, runs the batches, and fills in the rows of every request. When the turn of the other
+tasks comes, their requests are already done. So batches grow with the number of callers, and callers wait when the lane
+is full.
 
 The row of a text does not depend on the other texts, except for rounding of floating-point sums. A batch that fails is
 run again request by request, so that an error reaches only the caller whose texts cause it.
@@ -61,10 +61,6 @@ class Encoder(Protocol):
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of a batcher."""
 
-    portion_texts: int = 256
-    """Texts in the first request of a call. A call is split so that the model starts before all texts are tokenized."""
-    portion_texts_max: int = 1024
-    """Each further request of the call is twice as large, up to this: a tokenizer is faster with many texts at once."""
     sorted_texts_max: int = 8192
     """Texts that are sorted together: enough for batches of similar length, few enough to return rows soon."""
     requests_max: int = 16
@@ -124,12 +120,7 @@ class Batcher:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """A row per text, in order, as the model returns it."""
-        try:
-            tickets = [self._request(portion) for portion in self._split_portions(texts)]
-            rows = [ticket.result() for ticket in tickets]
-        except (NotAdmitted, TaskCancelled):
-            raise StageError("the provider was closed", category="provider") from None
-        return np.concatenate(rows) if rows else np.zeros((0, self._encoder.dimensions), dtype=np.float32)
+        return self.embed_tokens(self._encoder.tokenize(texts))
 
     def embed_tokens(self, tokens: Sequence[Tokens]) -> Matrix:
         """A row per text that is tokenized already. Returns as soon as these rows are there, while the model goes on
@@ -153,16 +144,6 @@ class Batcher:
         """Refuse further calls, and fail those that wait. Idempotent."""
         self._computing.close(drain=False, timeout_s=self._limits.close_s)
         self._encoder.close()
-
-    def _split_portions(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
-        start, size = 0, self._limits.portion_texts
-        while start < len(texts):
-            yield texts[start : start + size]
-            start, size = start + size, min(2 * size, self._limits.portion_texts_max)
-
-    def _request(self, texts: Sequence[str]) -> Ticket[Matrix]:
-        """Tokenize, and queue for the model."""
-        return self._queue(_BatchRequest(self._encoder.tokenize(texts), self._encoder.dimensions))
 
     def _queue(self, request: _BatchRequest) -> Ticket[Matrix]:
         with self._lock:
