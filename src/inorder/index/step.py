@@ -1,7 +1,6 @@
 """The step `index`: from one file to the rows that it owns. Pure: the same input gives the same rows, whether or not
 there are vectors."""
 
-import hashlib
 import re
 import uuid
 from collections.abc import Sequence
@@ -18,8 +17,7 @@ NAME = "index"
 VERSION = 2
 """To be raised whenever the same file gets other rows."""
 WITHOUT_GRAMMAR = "its grammar crashed or took too long: cut by lines"
-_NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11").bytes
-_VARIANTS = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
+_NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11")
 """The digit of a UUID that has two bits of the hash, by the digit of the hash."""
 _WORD = re.compile(r"[^\W_]+")
 
@@ -95,11 +93,8 @@ def make_code_rows(item_id: str, path: str, data: bytes, *, uses_grammar: bool =
 
 
 def derive_chunk_id(item_id: str, line: int, text: str) -> str:
-    """Return a UUID of version 5. The class UUID takes twice as long as the hash."""
-    name = f"{item_id}\0{line}\0{text}".encode()
-    digits = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
-    variant = _VARIANTS[digits[16]]
-    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    """Return a stable id of a chunk of code: the UUID of its file, its line and its text."""
+    return str(uuid.uuid5(_NAMESPACE, f"{item_id}\0{line}\0{text}"))
 
 
 def _split_path(path: str) -> str:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inorder.lanes import Lane, LaneConfig, LaneStatistics, Ticket
+from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .problems import CHANGED, RemoteProblem, translate_problem
 from .stores import ObjectInfo, Store
@@ -124,10 +124,6 @@ class Fetcher:
             except RemoteProblem:
                 continue
             self._keep((address, source.fingerprint), content)
-
-    def statistics(self) -> LaneStatistics:
-        """Statistics of the lane."""
-        return self._lane.statistics()
 
     def close(self) -> None:
         """End the threads of the lane."""

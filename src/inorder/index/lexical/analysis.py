@@ -14,7 +14,7 @@ A text is split into words, and each word gives one or more terms. Texts and que
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from .languages import STEMMERS
 
@@ -70,26 +70,13 @@ def analyze(text: str, language: str = "") -> list[str]:
     return [term for word in split_words(text) for term in terms_of[word]]
 
 
-class _StemCache(dict[str, str]):
-    """A cache of the stem of each part of a name: names consist of few parts."""
-
-    def __init__(self, stem: Callable[[str], str]) -> None:
-        super().__init__()
-        self._stem = stem
-
-    def __missing__(self, part: str) -> str:
-        if len(self) >= CACHED_WORDS_MAX:
-            self.clear()
-        self[part] = stem = strip_marks(self._stem(part.casefold()))
-        return stem
-
-
 class TermCache(dict[str, tuple[str, ...]]):
     """A cache of the terms of each word. It is cleared when it is full: the words in use return soon."""
 
     def __init__(self, stem: Callable[[str], str], stem_many: Callable[[list[str]], Sequence[str]]) -> None:
         super().__init__()
-        self._stems = _StemCache(stem)
+        self._stem = lru_cache(CACHED_WORDS_MAX)(lambda part: strip_marks(stem(part.casefold())))
+        """Cached by part: names consist of few parts."""
         self._stem_many = stem_many
 
     def __missing__(self, word: str) -> tuple[str, ...]:
@@ -102,7 +89,7 @@ class TermCache(dict[str, tuple[str, ...]]):
         """The terms of a word, without the cache."""
         is_short_name = len(word) <= TERM_CHARACTERS_MAX and word.isascii() and word.isalpha()
         if is_short_name and (word.islower() or word.istitle()):  # most words have one part
-            return [self._stems[word]]
+            return [self._stem(word)]
         runs = [] if word.isascii() else split_runs(word)
         if runs:
             return runs
@@ -110,7 +97,7 @@ class TermCache(dict[str, tuple[str, ...]]):
         if word[0].isdigit() or len(word) > TERM_CHARACTERS_MAX:  # data, such as a number or a key in base 64
             return [whole] if whole else []
         parts = [part for part in (_NAME_PART.findall(word) if word.isascii() else word.split("_")) if part]
-        terms = [self._stems[part] for part in parts]
+        terms = [self._stem(part) for part in parts]
         return terms if len(terms) == 1 else [*terms, whole] if terms else []
 
     def derive_part_terms(self, parts: Sequence[str]) -> Sequence[str]:

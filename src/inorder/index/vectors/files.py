@@ -4,14 +4,13 @@ import contextlib
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from inorder.host.filesystem import SystemFilesystem
 
 PREFIX, _SUFFIX = "library.vectors.", ".f32"
 _NUMBER_BYTES = 4
-_BLOCK_BYTES = 2**20
 
 
 def new_digest() -> blake2b:
@@ -59,8 +58,7 @@ class MatrixFile:
         """Whether the bytes are not those that the file is named after. Reads the file."""
         digest = new_digest()
         with open(self.path, "rb") as file:
-            while block := file.read(_BLOCK_BYTES):
-                digest.update(block)
+            file_digest(file, lambda: digest)
         return self.name != make_name(digest)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from inorder.documents.embed.batching import Batcher, Encoder, Tokens
-from inorder.lanes import LaneStatistics
 
 from .base import BatchTally, Matrix, normalize_rows
 from .tokenizer import TokenizerSpec
@@ -28,10 +27,6 @@ class ModelProvider:
     def embed_tokens(self, tokens: Sequence[Tokens]) -> Matrix:
         """One row per text, of which these are the tokens."""
         return normalize_rows(self._batcher.embed_tokens(tokens))
-
-    def statistics(self) -> LaneStatistics:
-        """Statistics of the lane in which requests wait for the model."""
-        return self._batcher.statistics()
 
     def close(self) -> None:
         """Release the model. Idempotent."""

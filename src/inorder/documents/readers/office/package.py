@@ -195,7 +195,7 @@ class Package:
         if name is None:
             return
         if name in self._deflated:
-            yield from _inflate(name, self._deflated[name])
+            yield _inflate(name, self._deflated[name])
             return
         info = self._archive.getinfo(name)
         if info.flag_bits & 1:
@@ -226,21 +226,19 @@ class Package:
         return found.by_id
 
 
-def _inflate(name: str, deflated: bytes) -> Iterator[bytes]:
+def _inflate(name: str, deflated: bytes) -> bytes:
     """The content of a part that was decrypted, within the limits of the others."""
-    unpacker, unpacked, rest = zlib.decompressobj(-zlib.MAX_WBITS), 0, deflated
-    while rest and not unpacker.eof:
-        try:
-            piece = unpacker.decompress(rest, _PIECE_BYTES)
-        except zlib.error as error:
-            raise ReadError(f"{name} cannot be unpacked: {error}") from error
-        rest = unpacker.unconsumed_tail
-        unpacked += len(piece)
-        if unpacked > PART_BYTES_MAX or (unpacked > RATIO_BYTES_MIN and unpacked > len(deflated) * RATIO_MAX):
-            raise ReadError(f"{name} unpacks to too many bytes (a zip bomb?)")
-        yield piece
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    bytes_max = min(PART_BYTES_MAX, max(RATIO_BYTES_MIN, len(deflated) * RATIO_MAX))
+    try:
+        content = unpacker.decompress(deflated, bytes_max + 1)
+    except zlib.error as error:
+        raise ReadError(f"{name} cannot be unpacked: {error}") from error
+    if len(content) > bytes_max:
+        raise ReadError(f"{name} unpacks to too many bytes (a zip bomb?)")
     if not unpacker.eof:
         raise ReadError(f"{name} cannot be unpacked: its end is missing")
+    return content
 
 
 class Relation:
