@@ -140,18 +140,13 @@ def _place_pieces(reader: SegmentReader, pieces: list[Segment], boxes: list[Char
 
 def cut_segments(reader: SegmentReader, crossing: list[tuple[Segment, list[float]]]) -> list[Segment]:
     """Split segments where vertical rules cross them. Each is given with the positions of its rules."""
-    spaces = [
-        (match.start(), walls)
-        for segment, walls in crossing
-        for match in _SPACE.finditer(reader.text, segment.span[0], segment.span[1])
-    ]
-    left = reader.page.bounds[0]
+    left, segments = reader.page.bounds[0], [segment for segment, _ in crossing]
     cuts = [
         (space - 1, space + 1)
-        for (space, walls), (end, begin) in zip(spaces, find_edges(reader, [space for space, _ in spaces]), strict=True)
-        if any(end - 1 <= wall + left <= begin + 1 for wall in walls)
+        for number, space, (end, begin) in _measure_spaces(reader, segments)
+        if any(end - 1 <= wall + left <= begin + 1 for wall in crossing[number][1])
     ]
-    return _cut(reader, [segment for segment, _ in crossing], cuts)
+    return _cut(reader, segments, cuts)
 
 
 def cut_beside(reader: SegmentReader, crossing: list[tuple[Segment, list[Extent]]]) -> list[Segment] | None:
@@ -159,20 +154,14 @@ def cut_beside(reader: SegmentReader, crossing: list[tuple[Segment, list[Extent]
 
     Each is given with the extents of these gaps. None if there is no such space.
     """
-    spaces = [
-        (match.start(), segment.size, gaps)
-        for segment, gaps in crossing
-        for match in _SPACE.finditer(reader.text, segment.span[0], segment.span[1])
-    ]
-    left = reader.page.bounds[0]
-    edges = find_edges(reader, [space for space, _, _ in spaces])
+    left, segments = reader.page.bounds[0], [segment for segment, _ in crossing]
     cuts = [
         (space - 1, space + 1)
-        for (space, size, gaps), (end, begin) in zip(spaces, edges, strict=True)
-        if begin - end > BESIDE_GAP_SHARE * size
-        and any(max(end - left, low) < min(begin - left, high) for low, high in gaps)
+        for number, space, (end, begin) in _measure_spaces(reader, segments)
+        if begin - end > BESIDE_GAP_SHARE * segments[number].size
+        and any(max(end - left, low) < min(begin - left, high) for low, high in crossing[number][1])
     ]
-    return _cut(reader, [segment for segment, _ in crossing], cuts) if cuts else None
+    return _cut(reader, segments, cuts) if cuts else None
 
 
 def cut_numbers(reader: SegmentReader, segments: list[Segment]) -> list[Segment] | None:
@@ -182,16 +171,22 @@ def cut_numbers(reader: SegmentReader, segments: list[Segment]) -> list[Segment]
     """
     if all(_THOUSANDS.fullmatch(segment.text) for segment in segments):
         return None
-    spaces = [
-        (match.start(), segment.size)
-        for segment in segments
-        for match in _SPACE.finditer(reader.text, segment.span[0], segment.span[1])
-    ]
-    edges = find_edges(reader, [space for space, _ in spaces])
-    wide = sum(begin - end > NUMBER_GAP_SHARE * size for (_, size), (end, begin) in zip(spaces, edges, strict=True))
+    spaces = _measure_spaces(reader, segments)
+    wide = sum(begin - end > NUMBER_GAP_SHARE * segments[number].size for number, _, (end, begin) in spaces)
     if wide < NUMBER_WIDE_SHARE * len(spaces):
         return None
-    return _cut(reader, segments, [(space - 1, space + 1) for space, _ in spaces])
+    return _cut(reader, segments, [(space - 1, space + 1) for _, space, _ in spaces])
+
+
+def _measure_spaces(reader: SegmentReader, segments: Sequence[Segment]) -> list[tuple[int, int, Extent]]:
+    """The number of the segment of each space, its place, and where the characters around it end and begin."""
+    found = [
+        (number, match.start())
+        for number, segment in enumerate(segments)
+        for match in _SPACE.finditer(reader.text, *segment.span)
+    ]
+    edges = find_edges(reader, [space for _, space in found])
+    return [(*each, edge) for each, edge in zip(found, edges, strict=True)]
 
 
 def find_edges(reader: SegmentReader, spaces: list[int]) -> Iterable[Extent]:
