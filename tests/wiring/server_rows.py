@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ from tests.wiring.own_rows import read_manifest, run_stages
 from tests.wiring.row import OptionRow, index_rows
 
 BASE = ("--dense", "tei:http://server", "--retries", "0", "--policy", "io")
+LONG_S = 100
+"""Nothing waits as long as this for another thread, only for a rate."""
 
 
 class FakeServer:
@@ -18,6 +21,7 @@ class FakeServer:
     def __init__(self, run: WiredRun) -> None:
         from inorder.documents.embed.providers.server import provider
         from inorder.documents.embed.providers.server.calls import ServerCalls
+        from inorder.lanes.waiters import ThreadWaker
 
         self.sizes: list[int] = []
         """Texts per request."""
@@ -26,12 +30,12 @@ class FakeServer:
         self.begun = 0
         self.begun_at_first_response = 0
         self.error: Exception | None = None
+        self._skipped_s = 0.0
         server = self
 
         class WatchedCalls(ServerCalls):
             def __init__(self, *arguments: Any) -> None:
-                super().__init__(*arguments)
-                self._wait = server.waits.append
+                super().__init__(*arguments[:3], clock=server._read_clock, wait=server.waits.append)
 
             def begin(self, *arguments: Any) -> Any:
                 server.begun += 1
@@ -43,6 +47,19 @@ class FakeServer:
 
         run.patch.setattr(provider, "ServerCalls", WatchedCalls)
         run.patch.setattr(provider, "post", self._post)
+        run.patch.setattr(ThreadWaker, "wait", self._skip_long_waits(ThreadWaker.wait))
+
+    def _read_clock(self) -> float:
+        return time.monotonic() + self._skipped_s
+
+    def _skip_long_waits(self, wait: Callable[[Any, float], None]) -> Callable[[Any, float], None]:
+        def wait_or_skip(waker: Any, timeout_s: float) -> None:
+            if LONG_S < timeout_s < math.inf:
+                self._skipped_s += timeout_s
+            else:
+                wait(waker, timeout_s)
+
+        return wait_or_skip
 
     def _post(self, url: str, body: bytes, headers: Any, timeout_s: float, bytes_max: int) -> bytes:
         texts = json.loads(body)["inputs"]
@@ -67,10 +84,10 @@ def count_begun(run: WiredRun) -> int:
 
 
 def name_status(*arguments: str) -> Callable[[WiredRun], str]:
-    """How a document ends that takes two requests with little time for both."""
+    """How a document ends that takes two requests, with less time for both than the second waits at a low rate."""
 
     def probe(run: WiredRun) -> str:
-        embed(run, "--server-texts-max", "4", "--server-deadline-s", "5", *arguments)
+        embed(run, "--server-texts-max", "4", "--server-deadline-s", "500", *arguments)
         return str(read_manifest(run, "embed")[0]["status"])
 
     return probe
