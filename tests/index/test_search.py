@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from inorder.library import connection as library_connection
 from inorder.library.connection import connect_library
 from inorder.library.schema import APPLICATION_ID
 from tests.index.project import Project
@@ -189,7 +190,8 @@ def test_a_damaged_index_stops_a_run_and_is_built_again_once_it_is_removed(tmp_p
     assert project.call("search", "lamp").returncode == 0
 
 
-def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path) -> None:
+def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_connection, "_LOCKED_S", 0.05)
     project = Project(tmp_path)
     project.data.mkdir()
     write(project.data, make_document("a", "lamp"))

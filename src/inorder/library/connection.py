@@ -21,6 +21,9 @@ _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 _MAKE_AGAIN = "run `inorder run SRC` again: everything is made again from the sources"
 _REBUILD = f"remove it and {_MAKE_AGAIN}"
+_LOCKED_S = 5.0
+"""For how long a reader waits for a program that has locked the whole library. A run never does, except for a moment
+when it begins after a crash."""
 
 
 def require_library_file(data: str) -> None:
@@ -126,7 +129,7 @@ def _has_log(path: str) -> bool:
 def _connect(path: str, mode: str) -> LibraryConnection:
     uri = f"file:{quote(os.path.abspath(path))}?{mode}"
     connection = sqlite3.connect(
-        uri, uri=True, timeout=30.0, isolation_level=None, check_same_thread=False, factory=LibraryConnection
+        uri, uri=True, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False, factory=LibraryConnection
     )
     try:
         check_format(connection, path)
