@@ -1,4 +1,4 @@
-"""Run tests against a changed copy of the package, several hundred times.
+"""Run tests, or the simulator, against a changed copy of the package, several hundred times.
 
 Starting an interpreter and importing pytest takes longer than most of these tests. So one process imports it, and
 everything else that is not part of the package, and forks a child for each run. The copy of the source consists of hard
@@ -14,8 +14,10 @@ import signal
 import subprocess
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 110
@@ -36,8 +38,8 @@ _PRELOADED = (
 _PLUGINS = ("-p", "pytest_timeout", "-p", "no:unraisableexception")
 
 
-class PytestRun(NamedTuple):
-    """How pytest ended, and what it printed."""
+class Run(NamedTuple):
+    """How a run ended, and what it printed."""
 
     code: int
     output: str
@@ -57,8 +59,30 @@ def _link_or_copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-class PytestServer:
-    """A process that runs pytest in forked children, one at a time."""
+@contextlib.contextmanager
+def replaced(file: Path, old: str, new: str) -> Iterator[None]:
+    """Replace a piece of a file in such a copy for a while."""
+    compiled = list((file.parent / "__pycache__").glob(f"{file.stem}.*"))
+    originals = [(path, ROOT / "src" / path.relative_to(_find_copy(file))) for path in (file, *compiled)]
+    text = file.read_text(encoding="utf-8").replace(old, new)
+    for path, _ in originals:
+        path.unlink()
+    file.write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.unlink()
+        for path, original in originals:
+            if original.exists():
+                _link_or_copy(str(original), str(path))
+
+
+def _find_copy(file: Path) -> Path:
+    return next(folder for folder in file.parents if folder.name == "src")
+
+
+class ForkServer:
+    """A process that runs pytest or the simulator in forked children, one at a time."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", "from tests.mutants.runner import serve; serve()"]
@@ -66,21 +90,23 @@ class PytestServer:
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def run(self, source: Path, place: Path, *arguments: str) -> PytestRun:
+    def run_tests(self, source: Path, place: Path, *arguments: str) -> Run:
         """Run pytest with these arguments and the package from `source`. `place` is for its output."""
+        return self._run("pytest", source, place, [*_PLUGINS, "--basetemp", str(place / "temporary"), *arguments])
+
+    def run_simulator(self, source: Path, place: Path, *arguments: str) -> Run:
+        """Run `python -m inorder.sim` with these arguments in the same way."""
+        return self._run("inorder.sim.__main__", source, place, arguments)
+
+    def _run(self, module: str, source: Path, place: Path, arguments: Sequence[str]) -> Run:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         output = place / "output.txt"
-        job = {
-            "source": str(source),
-            "output": str(output),
-            "temporary": str(place / "temporary"),
-            "arguments": arguments,
-        }
+        job = {"module": module, "source": str(source), "output": str(output), "arguments": arguments}
         self._process.stdin.write(f"{json.dumps(job)}\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
-        return PytestRun(code, output.read_text(encoding="utf-8", errors="replace"))
+        return Run(code, output.read_text(encoding="utf-8", errors="replace"))
 
     def close(self) -> None:
         """End the process."""
@@ -114,21 +140,19 @@ def _wait(child: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _run_job(job: dict[str, str]) -> None:
+def _run_job(job: dict[str, Any]) -> None:
     os.setsid()
     with open(job["output"], "wb") as output, open(os.devnull, "rb") as nothing:
         for number, file in enumerate((nothing, output, output)):
             os.dup2(file.fileno(), number)
     code = 70
     try:
-        import pytest
-
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         os.environ["PYTHONPATH"] = job["source"]
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         sys.dont_write_bytecode = True
         sys.path.insert(0, job["source"])
-        code = int(pytest.main([*_PLUGINS, "--basetemp", job["temporary"], *job["arguments"]]))
+        code = int(import_module(job["module"]).main(job["arguments"]))
     except BaseException:
         traceback.print_exc()
     finally:

@@ -1,9 +1,7 @@
 """Every hand-written bug is noticed."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from tests.mutants.identity import IDENTITY_MUTANTS
 from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.library import LIBRARY_MUTANTS
 from tests.mutants.mutant import Mutant
-from tests.mutants.runner import ROOT, PytestServer, link_source
+from tests.mutants.runner import ROOT, ForkServer, link_source, replaced
 from tests.mutants.sinks import SINKS_MUTANTS
 
 ALL = (
@@ -38,50 +36,58 @@ OPTIONS = ("-q", "-p", "no:cacheprovider", "--requirements=off")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PytestServer]:
-    found = PytestServer()
+def server() -> Iterator[ForkServer]:
+    found = ForkServer()
     yield found
     found.close()
 
 
-def _mutated_copy(mutant: Mutant, place: Path) -> Path:
-    copy = link_source(place)
-    file = copy / "inorder" / mutant.file
-    source = file.read_text(encoding="utf-8")
-    assert source.count(mutant.old) == 1, f"{mutant.file} no longer holds the piece that {mutant.name!r} replaces"
-    for outdated in (file, *(file.parent / "__pycache__").glob(f"{file.stem}.*")):
-        outdated.unlink()
-    file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
-    return copy
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source, of which each test replaces a piece for a while."""
+    return link_source(tmp_path_factory.mktemp("mutants"))
 
 
-def _hunt(source: Path, place: Path, seeds: int = SEEDS) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "inorder.sim", "hunt", "--count", str(seeds)]
-    return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=110, check=False)
+@contextmanager
+def mutated(source: Path, mutant: Mutant) -> Iterator[None]:
+    file = source / "inorder" / mutant.file
+    count = file.read_text(encoding="utf-8").count(mutant.old)
+    assert count == 1, f"{mutant.file} no longer holds the piece that {mutant.name!r} replaces"
+    with replaced(file, mutant.old, mutant.new):
+        yield
 
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name.replace(" ", "-"))
-def test_the_bug_is_caught(mutant: Mutant, server: PytestServer, tmp_path: Path) -> None:
-    source = _mutated_copy(mutant, tmp_path)
-    if mutant.caught_by == "sim":
-        hunt = _hunt(source, tmp_path)
-        assert hunt.returncode == BROKEN_PROMISE, hunt.stdout + hunt.stderr
-        assert "replay it with: python -m inorder.sim run" in hunt.stdout
-    else:
-        tests = str(ROOT / mutant.caught_by)
-        run = server.run(source, tmp_path, tests, "-x", "--timeout", str(TIMEOUT_S), *OPTIONS)
-        assert run.code == TESTS_FAILED, run.output
+def test_the_bug_is_caught(mutant: Mutant, server: ForkServer, source: Path, tmp_path: Path) -> None:
+    with mutated(source, mutant):
+        if mutant.caught_by == "sim":
+            hunt = server.run_simulator(source, tmp_path, "hunt", "--count", str(SEEDS))
+            assert hunt.code == BROKEN_PROMISE, hunt.output
+            assert "replay it with: python -m inorder.sim run" in hunt.output
+        else:
+            tests = str(ROOT / mutant.caught_by)
+            run = server.run_tests(source, tmp_path, tests, "-x", "--timeout", str(TIMEOUT_S), *OPTIONS)
+            assert run.code == TESTS_FAILED, run.output
 
 
-def test_the_unharmed_source_passes(server: PytestServer, tmp_path: Path) -> None:
+def test_the_unharmed_source_passes(server: ForkServer, source: Path, tmp_path: Path) -> None:
     """The first seeds are enough here: `tests/sim/test_seeds.py` runs all of them."""
-    hunt = _hunt(ROOT / "src", tmp_path, seeds=50)
-    assert hunt.returncode == 0, hunt.stdout + hunt.stderr
-    assert hunt.stdout == "50 seeds kept every promise\n"
+    hunt = server.run_simulator(source, tmp_path, "hunt", "--count", "50")
+    assert (hunt.code, hunt.output) == (0, "50 seeds kept every promise\n")
     tests = str(ROOT / "tests" / "core" / "test_ledger.py")
-    run = server.run(link_source(tmp_path), tmp_path, tests, *OPTIONS)
+    run = server.run_tests(source, tmp_path, tests, *OPTIONS)
     assert run.code == 0, run.output
+
+
+def test_a_copy_is_as_before_when_its_mutant_is_gone(source: Path) -> None:
+    mutant = ALL[0]
+    file = source / "inorder" / mutant.file
+    before = {path: path.stat().st_ino for path in source.rglob("*") if path.is_file()}
+    with mutated(source, mutant):
+        assert file.stat().st_ino != before[file]
+        assert (ROOT / "src/inorder" / mutant.file).read_text(encoding="utf-8").count(mutant.old) == 1
+    assert file.read_bytes() == (ROOT / "src/inorder" / mutant.file).read_bytes()
+    assert {path for path in source.rglob("*") if path.is_file()} == before.keys()
 
 
 def test_there_are_at_least_200_and_no_two_are_the_same() -> None:
