@@ -11,7 +11,7 @@ from inorder.sim.crash.process import CrashedProcess
 from inorder.sim.crash.runs import Handover, Trial
 from tests.crash.cases import BY_POLICY, SEEDS, trial_of
 
-STATES = 16
+STATES = 13
 LOSSES_MIN = {1: 800, 2: 800, 3: 900, 4: 600, 5: 900, 6: 500, 7: 550}
 """For each case, by seed: 5,000 for each policy, 20,000 in all."""
 AGAIN = 0.05

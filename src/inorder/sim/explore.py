@@ -10,6 +10,7 @@ a cancellation, a slow commit lane. A run has at most as many faults as the scop
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -297,6 +298,7 @@ def list_starts(scope: Scope, length: int) -> list[list[int]]:
     return list(enumerate_all(run, depth=length))
 
 
+@cache
 def _make_scenario(scope: Scope) -> Scenario:
     items = tuple(SimItem(item_id=f"item-{number}") for number in range(scope.items))
     options = KernelOptions(

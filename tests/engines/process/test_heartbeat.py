@@ -14,8 +14,8 @@ from inorder.engines.process.worker_process import ProcessOptions, WorkerProcess
 from tests.engines.process.silent import compute_until, hold_interpreter, tell_pid_and_wait
 from tests.support.misbehaviour import wait_until
 
-LEASE_S = 5.0
-"""Longer than the start of a process takes on a busy machine."""
+LEASE_S = 2.0
+"""A process whose start takes longer is replaced, which changes no result."""
 
 
 @pytest.mark.process
@@ -45,7 +45,7 @@ def test_an_item_that_wedges_two_processes_fails_and_the_others_are_done() -> No
     assert found[0] == 0
     assert found[2] == 2
     assert isinstance(found[1], inorder.ItemError)
-    assert "its process gave no heartbeat for 5 s" in found[1].message
+    assert f"its process gave no heartbeat for {LEASE_S:g} s" in found[1].message
 
 
 @pytest.mark.process
