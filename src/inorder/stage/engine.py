@@ -13,6 +13,7 @@ from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
+from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.stage.options import StageOptions
 
 from .contracts import StagePlan
@@ -104,6 +105,11 @@ def make_kernel_options(options: StageOptions, *, has_groups: bool = False) -> K
         infrastructure_budget=options.infrastructure_budget,
         cancel_grace_ms=int(options.cancel_grace_s * 1000),
     )
+
+
+def create_stage_memory_probe(options: StageOptions, engine: ResizableEngine) -> MemoryProbe | None:
+    """Create the probe that samples the resident memory of the run."""
+    return create_memory_probe(engine, options.budgets, int(options.diagnostics_interval_s * 1000))
 
 
 def require_disk_space(event: Event) -> None:

@@ -32,7 +32,6 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.identity import PlanChanged, new_run_id
-from inorder.runtime.memory_probe import create_memory_probe
 from inorder.runtime.recovery import OpenedJournal
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Sink
@@ -47,6 +46,7 @@ from .data_layout import DataLayout, create_option_folder
 from .engine import (
     answer_skipped,
     create_stage_engine,
+    create_stage_memory_probe,
     list_survivors,
     make_engine_spec,
     make_kernel_options,
@@ -252,7 +252,6 @@ class _StageRun:
             results.start(opened.resume_point.end if adopts else None)
             clear_staging(self._filesystem, self._layout.staging, keep=results.list_files())
             spec = make_engine_spec(self._plan, self._options)
-            interval_ms = int(self._options.diagnostics_interval_s * 1000)
             engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._idle)
             run = DurableRun(
                 job,
@@ -263,7 +262,7 @@ class _StageRun:
                 make_kernel_options(self._options, has_groups=self._hooks.before_group is not None),
                 total=self._plan.total_items,
                 observer=self._observe,
-                memory=create_memory_probe(engine, self._options.budgets, interval_ms),
+                memory=create_stage_memory_probe(self._options, engine),
             )
         except BaseException:
             opened.writer.close()
