@@ -43,7 +43,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -120,6 +120,9 @@ bench-connectors: $(CONNECTORS_STAMP) ## measure exports to PostgreSQL beside Ll
 		langchain-postgres llama-index-vector-stores-postgres psycopg2-binary
 	$(CONNECTORS_RUN) bench/connectors.py
 
+bench-durable: $(BENCH_STAMP) ## measure a durable step that does nothing, beside DBOS
+	$(BENCH_RUN) bench/durable.py
+
 bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py
 
@@ -158,7 +161,7 @@ $(BENCH_STAMP): $(BUILD) bench/constraints.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_RUN) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt \
 		--editable '.[ingest]' joblib mpire pebble psutil reportlab kreuzberg liteparse 'markitdown[pdf]' pdf-inspector \
-		bm25s lancedb tantivy
+		bm25s dbos lancedb tantivy
 	@touch $@
 
 $(RAY_STAMP): $(BUILD) constraints.txt

@@ -1,4 +1,4 @@
-"""The chart of the comparison in the README, from the figures recorded in `results.json`: `make docs`.
+"""The chart of the comparison on the page about performance, from the figures recorded in `results.json`: `make docs`.
 
 The figures are copied there from the output of the commands named beside them; nothing here measures anything.
 """
@@ -16,7 +16,7 @@ WIDTH = 868
 LEFT, CELL_WIDTH, CELL_HEIGHT, GAP = 262, 96, 34, 3
 TABLE_TOP = 88
 BAR_HEIGHT, BAR_STEP = 18, 26
-TILE_STEP, TILE_HEIGHT = 166, 74
+TILE_STEP, TILE_HEIGHT = 166, 58
 _UNITS = {"milliseconds": "ms", "seconds": "s"}
 
 
@@ -124,15 +124,13 @@ def _pages(drawing: Drawing, left: float, top: float, recorded: dict[str, Any]) 
 
 def _pipeline(drawing: Drawing, left: float, top: float, recorded: dict[str, Any]) -> None:
     _panel_title(drawing, left, top, recorded["title"], "from files to a searchable index; lower is better")
-    for place, (name, (before, now)) in enumerate(recorded["rows"].items()):
+    for place, (name, [value]) in enumerate(recorded["rows"].items()):
         label, _, unit = name.partition(", in ")
         x = left + place * TILE_STEP
         drawing.box(x, top, TILE_STEP - 10, TILE_HEIGHT, fill=drawing.colours.quiet)
-        value = f"{now:,} {_UNITS.get(unit, unit)}".strip()
-        drawing.text(x + 10, top + 27, value, fill=drawing.colours.on_quiet, size=18, bold=True)
+        shown = f"{value:,} {_UNITS.get(unit, unit)}".strip()
+        drawing.text(x + 10, top + 27, shown, fill=drawing.colours.on_quiet, size=18, bold=True)
         drawing.text(x + 10, top + 46, label, fill=drawing.colours.on_quiet, size=11)
-        note = "" if before is None else f"version 0.1.0: {before:,}"
-        drawing.text(x + 10, top + 62, note, fill=drawing.colours.on_quiet, size=11)
 
 
 def _panel_title(drawing: Drawing, left: float, top: float, title: str, note: str) -> None:
