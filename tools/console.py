@@ -83,7 +83,7 @@ def run_page(text: str) -> Iterator[tuple[Shown, str]]:
 def _run(command: str, folder: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("INORDER_")}
     path = f"{folder.parent / 'bin'}{os.pathsep}{environment['PATH']}"
-    environment |= {"PATH": path, "COLUMNS": "100"}
+    environment |= {"PATH": path, "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
     finished = subprocess.run(
         ["bash", "-c", f"{command}\nexit $?"],
         cwd=folder,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.docs.pages import pages, read
 
-_FETCHED = re.compile(r"pip3? install[^\n`]*?\s['\"]?inorder(?:\[[^\]\n]*\])?['\"]?(?=[\s`)\]]|$)", re.MULTILINE)
+_FETCHED = re.compile(r"pip3? install[^\n`]*?[ \t]['\"]?inorder(?:\[[^\]\n]*\])?['\"]?(?=[\s`)\]]|$)", re.MULTILINE)
 HISTORY = ("docs/decisions/", "docs/worklogs/")
 GENERATED = ("docs/reference/command-line.md", "docs/reference/api.md")
 
