@@ -78,20 +78,31 @@ def make_pair(cli: CommandLine) -> Path:
     return write_page(cli, "--run", first, "--run", second)
 
 
+def make_files(cli: CommandLine) -> Path:
+    """The page of the demo."""
+    assert cli.run("run", str(SAMPLE), "-q").code == 3
+    return write_page(cli)
+
+
 _PAGES: dict[str, Callable[[CommandLine], Path]] = {
     "finished": make_finished,
     "failed": make_failed,
     "killed": make_killed,
     "live": make_live,
     "pair": make_pair,
+    "files": make_files,
 }
 _SENTENCES = {
     "finished": "Finished with 12 failed items: count in ",
     "failed": "The run of breaking failed with ",
     "killed": "The run of count was killed at about ",
-    "live": "Running: count has 2 of 4 items",
+    "live": "The run of count goes on: 2 of 4 items are done",
     "pair": "1 new failures, 1 fixed",
+    "files": "39 files: 35 new, 3 failed, 1 not read.",
 }
+SAMPLE = Path(__file__).parents[2] / "examples" / "sample"
+HEIGHT_PX_MAX = 4000
+"""Of the demo at 1280 px width, before anything is unfolded."""
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -122,15 +133,17 @@ def test_the_policy_of_the_page_lets_its_own_style_and_script_work(pages: dict[s
 def test_tables_are_filtered_and_paged_by_keyboard(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page().page
     page.goto(pages["finished"].as_uri())
-    rows = page.locator("table", has_text="Failed in this run").locator("tbody tr:visible")
+    page.focus("summary >> text=All failed items")
+    page.keyboard.press("Enter")
+    rows = page.locator("table", has_text="Failed").locator("tbody tr:visible")
     assert rows.count() == 10
-    page.focus("button[aria-label='Next page: Failed in this run']")
+    page.focus("button[aria-label='Next page: Failed']")
     page.keyboard.press("Enter")
     assert rows.count() == 2
-    page.focus("input[aria-label='Filter: Failed in this run']")
+    page.focus("input[aria-label='Filter: Failed']")
     page.keyboard.type("35.txt")
     assert rows.count() == 1
-    page.focus("summary >> visible=true")
+    page.focus("summary >> text=Traceback >> visible=true")
     page.keyboard.press("Enter")
     assert "StageError" in page.locator("pre >> visible=true").inner_text()
 
@@ -138,6 +151,7 @@ def test_tables_are_filtered_and_paged_by_keyboard(pages: dict[str, Path], open_
 def test_charts_are_read_by_arrow_keys(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page().page
     page.goto(pages["finished"].as_uri())
+    page.click("#engine > details > summary")
     plot = page.locator("svg.plot[data-plot$=':fronts']")
     plot.focus()
     page.keyboard.press("ArrowRight")
@@ -160,7 +174,11 @@ def test_the_page_says_everything_without_scripts(pages: dict[str, Path], browse
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["finished"].as_uri())
-    assert page.locator("table", has_text="Failed in this run").locator("tbody tr:visible").count() == 12
+    assert page.locator(".groups li").first.inner_text().startswith("told to fail with input 12 items (input)")
+    page.click("summary >> text=All failed items")
+    assert page.locator("table", has_text="Failed").locator("tbody tr:visible").count() == 12
+    assert not page.locator("svg.plot").first.is_visible()
+    page.click("#engine > details > summary")
     assert page.locator("svg.plot").first.is_visible()
     context.close()
 
@@ -168,9 +186,30 @@ def test_the_page_says_everything_without_scripts(pages: dict[str, Path], browse
 def test_paper_is_white_in_the_dark_theme_and_has_every_row(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page("wide", "dark").page
     page.goto(pages["finished"].as_uri())
+    page.click("summary >> text=All failed items")
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.locator("table", has_text="Failed in this run").locator("tbody tr:visible").count() == 12
+    assert page.locator("table", has_text="Failed").locator("tbody tr:visible").count() == 12
+
+
+def test_the_demo_fits_a_few_screens_and_two_sheets_of_paper(pages: dict[str, Path], open_page: OpenPage) -> None:
+    page = open_page().page
+    page.goto(pages["files"].as_uri())
+    assert page.evaluate("document.documentElement.scrollHeight") < HEIGHT_PX_MAX
+    assert page.locator("svg.plot >> visible=true").count() == 0
+    sheets = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", sheets)) == 2
+
+
+def test_a_link_to_the_engine_room_leads_there_and_unfolds_by_keyboard(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
+    page = open_page().page
+    page.goto(pages["files"].as_uri())
+    page.click("nav a >> text=Engine room")
+    page.focus("#engine > details > summary")
+    page.keyboard.press("Enter")
+    assert page.locator("svg.plot >> visible=true").count() > 0
 
 
 def test_hostile_names_run_nothing(tmp_path: Path, open_page: OpenPage) -> None:
@@ -180,7 +219,7 @@ def test_hostile_names_run_nothing(tmp_path: Path, open_page: OpenPage) -> None:
     page = open_page().page
     page.goto(path.as_uri())
     assert page.evaluate("document.scripts.length") == 2
-    assert page.get_by_text("alert(1)").first.is_visible()
+    assert page.get_by_text("alert(2)").first.is_visible()
 
 
 def test_many_workers_and_items_open_within_the_limits(tmp_path: Path, open_page: OpenPage) -> None:
@@ -194,4 +233,5 @@ def test_many_workers_and_items_open_within_the_limits(tmp_path: Path, open_page
     page = open_page().page
     page.goto(path.as_uri())
     assert "3,000 done" in page.inner_text("h1")
+    page.click("#engine > details > summary")
     assert page.locator("caption", has_text="200 of 3,000 shown").first.is_visible()

@@ -46,18 +46,20 @@ def test_a_run_without_failures_is_fine(cli: CommandLine) -> None:
     assert cli.stage_in_process("count").code == 0
     found = report_of(cli)
     assert found["verdict"]["level"] == "good"
-    assert found["verdict"]["sentence"].startswith("All fine: count finished in ")
+    assert found["verdict"]["sentence"].startswith("All fine: count in ")
 
 
 def test_a_live_run_is_running_and_names_what_it_waits_for(cli: CommandLine) -> None:
     program = start_held(cli)
-    assert wait_until(lambda: report_of(cli)["runs"][0]["waiting_for"].startswith("2.txt (seq 2)"))
+    assert wait_until(lambda: report_of(cli)["runs"][0]["waiting_for"].startswith("2.txt, running on worker 0"))
     found = report_of(cli)
     [run] = found["runs"]
     assert run["state"] == "running"
     assert run["counts"]["total"] == 4
     assert run["counts"]["succeeded"] == 2
     assert found["verdict"]["state"] == "running"
+    assert found["verdict"]["sentence"].startswith("The run of count goes on: 2 of 4 items are done")
+    assert found["verdict"]["details"][0].startswith("It waits for 2.txt")
     cli.let_go("2.txt")
     assert cli.end_of(program).code == 0
     assert report_of(cli)["runs"][0]["state"] == "finished"

@@ -4,7 +4,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,11 @@ from inorder.host.liveness import is_held, read_holder
 from inorder.journal.replay import Replay
 from inorder.library.connection import library_path
 from inorder.library.reader import LibraryReader
-from inorder.pipeline.names import RUN
-from inorder.pipeline.outcome import decode_outcome, describe_counts, describe_not_read, describe_pages
+from inorder.library.rows import WARNINGS
+from inorder.library.states import list_facts
+from inorder.pipeline.names import DOCTAGS, INDEX, RUN
+from inorder.pipeline.outcome import RunOutcome, decode_outcome
+from inorder.pipeline.state import suggest_help
 from inorder.runtime.limits import Budgets
 from inorder.runtime.recovery import read_journal
 from inorder.stage.data_layout import DataLayout
@@ -26,13 +29,12 @@ from inorder.stage.monitor.stall import HeadReport, describe_running
 from inorder.version import __version__
 from inorder.watch.status import WatchPlace
 
-from .comparison import Comparison, compare_rows
+from .comparison import Comparison, FailedItem, compare_rows
 from .dataset import build_dataset
-from .items import ItemDigest, fill_buckets, read_run_rows
+from .items import TRACEBACK_MAX, FailureList, ItemDigest, TextCounter, fill_buckets, read_run_rows
 from .limits import list_deltas, list_limits
 from .model import (
     DurationStats,
-    FileReport,
     ItemCounts,
     LongItem,
     PipelineReport,
@@ -47,7 +49,7 @@ from .verdict import format_duration, format_time, make_verdict
 _DURATIONS = {
     "item_queue_ms": ("Queue", "from being read from the plan to the first dispatch"),
     "item_start_ms": ("Start", "from the dispatch to the start in the worker"),
-    "item_exec_ms": ("Execution", "in the worker, skipped items left out"),
+    "item_exec_ms": ("Execution", "in the worker; of files, each step for itself"),
     "item_wait_ms": ("Wait", "from the result to the start of its commit"),
     "commit_ms": ("Commit", "per commit: journal, outputs, manifest"),
 }
@@ -69,7 +71,7 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
     """
     root = os.path.abspath(data)
     chosen = select_runs(root, runs)
-    reports = [build_run_report(root, run) for run in chosen]
+    reports = [build_run_report(root, run, is_current=dataset and not runs) for run in chosen]
     comparison = _compare(root, chosen, reports)
     return PipelineReport(
         inorder_version=__version__,
@@ -140,22 +142,25 @@ def _is_running(lock: str, run: StageRun, live: dict[str, Any] | None) -> bool:
     return live is not None or holder is None or holder.since_s * 1000 <= started_ms + 1000
 
 
-def build_run_report(data: str, run: StageRun) -> RunReport:
-    """Build the report of one run."""
+def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> RunReport:
+    """Build the report of one run. `is_current`: failures and warnings of a run of the pipeline are those of the files
+    that are there now, whichever run has read them."""
     files = _RunFiles(data, run)
     digest = TelemetryDigest()
     for part in run.parts:
         digest.add_part(part, files.last_sign_ms if part is run.parts[-1] else None)
     longest = {item.seq: item for item in digest.list_longest()}
-    items = ItemDigest(longest)
+    items = ItemDigest(longest, is_pass=run.is_pass)
     items.read(run)
+    if is_current and run.is_pass:
+        items.failures, items.warnings = _read_library(data) if run.stage == RUN else (FailureList(), TextCounter())
     state, state_text = _find_state(run, files, digest)
     if state == "killed":
         digest.add_mark("killed", state_text)
     parts = digest.parts or [RunPart(run_id=run.run_id, started_ms=run.started_ms, last_ms=run.started_ms)]
     counts = _count_items(run, files, digest, items, state)
     active_ms = max(1, digest.active_ms)
-    if state == "finished":  # a run in which nothing has changed is committed as a whole, and has no samples of it
+    if state == "finished" and counts.done:  # one that was committed as a whole has no samples of it
         digest.series.add(active_ms, committed=counts.done, computed=counts.done)
     rate = float(digest.snapshot.get("items_per_s") or 0.0)
     if digest.outcome is not None:
@@ -198,7 +203,7 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         longest=[
             msgspec.structs.replace(item, item_id=items.names.get(item.seq, "")) for item in digest.list_longest()
         ],
-        failures=items.build_failures(),
+        failures=items.failures.build(),
         skips=items.skips.build(),
         warnings=items.warnings.build(),
         notes=list((digest.outcome or {}).get("warnings", [])),
@@ -221,32 +226,49 @@ def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tup
         return "running", "is running"
     if files.journal is not None and files.journal.is_end:
         return "finished", "finished; it wrote no telemetry"
+    if run.outcome and not run.parts and run.config is None:
+        return "finished", "found nothing to do"
     if run.parts or files.journal is not None:
         last_ms = digest.parts[-1].last_ms if digest.parts else files.last_sign_ms or run.started_ms
         return "killed", f"was killed at about {format_time(last_ms)}, its last sign of life"
     return "unknown", "has no telemetry"
 
 
-def _describe_files(data: str, run: StageRun) -> FileReport | None:
-    """What a run of the pipeline did, as the library has it; None: it has not, or cannot be read."""
-    if run.stage != RUN or not os.path.exists(library_path(data)):
-        return None
-    try:
-        with closing(LibraryReader(data)) as library:
-            found = library.find_run(run.run_id)
-    except InorderError:
-        return None
-    outcome = None if found is None else decode_outcome(found.outcome)
-    if outcome is None:
-        return None
-    pages = describe_pages(outcome.pages_without_text, outcome.files_without_text)
-    return FileReport(
-        counts=outcome.counts,
-        files=outcome.counts.files,
-        line=describe_counts(outcome.counts),
-        not_read=[*describe_not_read(outcome.not_read), *pages],
-        steps=outcome.steps,
-    )
+def _describe_files(data: str, run: StageRun) -> RunOutcome | None:
+    """What a run of the pipeline did, as the library has it; None: it has not. What can be searched is what can be
+    searched now."""
+    outcome = decode_outcome(run.outcome) if run.outcome else None
+    if outcome is None or not run.is_latest:
+        return outcome
+    with suppress(InorderError), closing(LibraryReader(data)) as library:
+        totals = library.read_totals().counts
+        outcome.documents, outcome.source_files = totals.get("files/document", 0), totals.get("files/code", 0)
+        outcome.generation = library.read_generation().number
+    return outcome
+
+
+def _read_library(data: str) -> tuple[FailureList, TextCounter]:
+    """The failures and the warnings of the files that are there now."""
+    failures, warnings = FailureList(suggest_help), TextCounter()
+    if not os.path.exists(library_path(data)):
+        return failures, warnings
+    with suppress(InorderError), closing(LibraryReader(data)) as library:
+        for found in library.list_failures():
+            failures.add(
+                FailedItem(
+                    item_id=found.item_id,
+                    category=found.category,
+                    message=found.message,
+                    attempts=found.attempts,
+                    traceback=found.detail[-TRACEBACK_MAX:],
+                    step=found.step,
+                )
+            )
+        for step in (DOCTAGS, INDEX):
+            for facts in list_facts(library, step):
+                for warning in facts.extras.get(WARNINGS, ()):
+                    warnings.add(warning, facts.item_id)
+    return failures, warnings
 
 
 def _count_items(run: StageRun, files: _RunFiles, digest: TelemetryDigest, items: ItemDigest, state: str) -> ItemCounts:
@@ -300,7 +322,7 @@ def _describe_activity(live: dict[str, Any] | None, state: str) -> dict[str, Any
         return {}
     try:
         head = None if live["head"] is None else msgspec.convert(live["head"], HeadReport)
-        waiting = "" if head is None else head.describe()
+        waiting = "" if head is None else head.describe().replace(head.name, head.item_id or head.name, 1)
         running = [
             f"{item['item_id'] or item['seq']}: {item['running_s']:.0f} s on worker {item['worker']}"
             + (f", {describe_running(item)}" if describe_running(item) else "")

@@ -22,11 +22,9 @@ class FailedItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item that failed for good."""
 
     item_id: str
-    seq: int
     category: str
     message: str
     attempts: int
-    retryable: bool
     traceback: str = ""
     step: str = ""
     """The step that failed; empty: the item has none."""
@@ -72,12 +70,12 @@ def compare_rows(
     before: Iterator[ManifestRow | None], after: Iterator[ManifestRow | None], items_max: int = _ITEMS_MAX
 ) -> dict[str, Any]:
     """Compare the rows of two runs. Returns the fields of a `Comparison` that they give."""
-    known: dict[str, tuple[str, float]] = {}
-    """By item: status and duration."""
+    known: dict[tuple[str, str], tuple[str, float]] = {}
+    """By item and step: status and duration."""
     is_cut = False
     for row in filter(None, before):
         if len(known) < items_max:
-            known[row.doc_id] = (row.status, row.duration_s)
+            known[row.doc_id, row.stage] = (row.status, row.duration_s)
         else:
             is_cut = True
     slower: list[tuple[float, str, SlowerItem]] = []
@@ -85,7 +83,7 @@ def compare_rows(
     fixed: list[str] = []
     totals = Counter({"slower_total": 0, "compared": 0, "new_failures_total": 0, "fixed_total": 0})
     for row in filter(None, after):
-        status, before_s = known.get(row.doc_id, ("", 0.0))
+        status, before_s = known.get((row.doc_id, row.stage), ("", 0.0))
         if row.status == "failure" and status != "failure" and (status or not is_cut):
             totals["new_failures_total"] += 1
             if len(new_failures) < _ROWS_MAX:
@@ -118,11 +116,9 @@ def describe_failed(row: ManifestRow, traceback: str) -> FailedItem:
     error = row.error
     return FailedItem(
         item_id=row.doc_id,
-        seq=row.seq,
         category=error.category if error is not None else "unknown",
         message=(error.message if error is not None else "")[:_TEXT_MAX],
         attempts=row.attempts,
-        retryable=error is not None and error.retryable,
         traceback=traceback,
         step=error.step if error is not None else "",
     )

@@ -8,6 +8,7 @@ from inorder.library.connection import library_path
 from inorder.library.reader import LibraryReader, LibraryRun
 from inorder.pipeline.outcome import FileCounts, decode_outcome
 from inorder.pipeline.state import describe_files, describe_state, read_state
+from inorder.stage.sources import quote_id
 
 from .contents import summarize_step
 from .model import (
@@ -16,6 +17,7 @@ from .model import (
     DiskUsage,
     FilePoint,
     LibraryContents,
+    SourceContents,
     StepContents,
 )
 
@@ -53,11 +55,17 @@ def _describe_library(data: str) -> LibraryContents | None:
         ]
         with closing(LibraryReader(data)) as library:
             runs = library.list_runs()
+            files = library.count_by_source()
+            sources = [
+                SourceContents(name=each.name, location=each.path, files=files.get(quote_id(each.name), 0))
+                for each in library.list_sources()
+            ]
     except InorderError:
         return None
     return LibraryContents(
         line=describe_files(state),
         lines={subject: lines for subject, lines in describe_state(state).items() if subject != "files" and lines},
+        sources=sources[:ROWS_MAX],
         generation=state.generation,
         published_ms=int(state.published_at * 1000),
         steps=steps,

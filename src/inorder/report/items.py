@@ -2,27 +2,35 @@
 
 import heapq
 import math
+import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
+import msgspec
+
+from inorder.pipeline.state import suggest_help
 from inorder.stage.manifest.reader import ManifestRow, read_lines
 from inorder.stage.monitor.histograms import Histogram
 
 from .comparison import FailedItem, describe_failed
-from .model import ROWS_MAX, FailureTable, SlowItem, Tallies, Tally
+from .model import ROWS_MAX, FailureGroup, FailureTable, SlowItem, Tallies, Tally
 from .runs import RowRange, StageRun
 
 _TEXTS_MAX = 5000
 """Distinct texts that are counted; further ones are counted together."""
 _OTHER = "(other texts)"
 _TEXT_MAX = 2000
-_TRACEBACK_MAX = 4000
+TRACEBACK_MAX = 4000
 _TRACEBACKS_MAX = 50
 """Failures with a traceback: the first of them."""
 _BUCKETS_PER_DECADE = 5
 _SHORTEST_MS = 0.01
 UP_TO_DATE = "up to date"
 _STATUSES = ("success", "skip", "failure")
+_GROUPS_MAX = 1000
+"""Reasons of failures that are told apart; further ones count together, by category."""
+_EXAMPLES_MAX = 3
+_NUMBER = re.compile(r"\d+")
 
 
 def read_run_rows(run: StageRun) -> Iterator[ManifestRow | None]:
@@ -78,10 +86,48 @@ def fill_buckets(pairs: Iterable[Sequence[float]]) -> list[tuple[float, int]]:
     return [(round(10 ** (place / _BUCKETS_PER_DECADE), 4), coarse[place]) for place in range(low, high + 1)]
 
 
+class FailureList:
+    """Collects failed items, and groups them by reason. Reasons that differ in numbers and in the name of the item
+    are one."""
+
+    def __init__(self, suggest_help: Callable[[str, str], str] = lambda category, message: "") -> None:
+        self._suggest_help = suggest_help
+        self._groups: dict[tuple[str, ...], FailureGroup] = {}
+        self._rows: list[FailedItem] = []
+        self.total = 0
+
+    def add(self, item: FailedItem) -> None:
+        """Add an item."""
+        self.total += 1
+        if len(self._rows) < ROWS_MAX:
+            self._rows.append(item if self.total <= _TRACEBACKS_MAX else msgspec.structs.replace(item, traceback=""))
+        reason = item.message
+        for name in filter(None, (item.item_id, item.item_id.rpartition("/")[2])):
+            reason = reason.replace(name, "…")
+        reason = _NUMBER.sub("#", reason)
+        key: tuple[str, ...] = (item.step, item.category, reason)
+        if key not in self._groups and len(self._groups) >= _GROUPS_MAX:
+            key = (item.category,)
+        group = self._groups.get(key)
+        if group is None:
+            help_ = self._suggest_help(item.category, item.message)
+            message = item.message if len(key) > 1 else _OTHER
+            group = FailureGroup(step=item.step, category=item.category, message=message, help=help_)
+            self._groups[key] = group
+        group.count += 1
+        if len(group.examples) < _EXAMPLES_MAX:
+            group.examples.append(item.item_id)
+
+    def build(self) -> FailureTable:
+        """Return the failures."""
+        groups = sorted(self._groups.values(), key=lambda group: -group.count)
+        return FailureTable(total=self.total, groups=groups[:ROWS_MAX], groups_total=len(groups), rows=self._rows)
+
+
 class ItemDigest:
     """What the rows of a run say."""
 
-    def __init__(self, wanted_seqs: Container[int] = ()) -> None:
+    def __init__(self, wanted_seqs: Container[int] = (), *, is_pass: bool = False) -> None:
         self._wanted_seqs = wanted_seqs
         self.names: dict[int, str] = {}
         """The items of the wanted seqs."""
@@ -90,8 +136,7 @@ class ItemDigest:
         self.durations = Histogram()
         self._slowest: list[tuple[float, int, int, SlowItem]] = []
         self._kept = 0
-        self._categories = TextCounter()
-        self._failures: list[FailedItem] = []
+        self.failures = FailureList(suggest_help) if is_pass else FailureList()
 
     def read(self, run: StageRun) -> None:
         """Read all rows of a run."""
@@ -117,7 +162,8 @@ class ItemDigest:
         if row.status == "success":
             self.succeeded += 1
         elif row.status == "failure":
-            self._add_failure(row)
+            self.failed += 1
+            self.failures.add(describe_failed(row, row.traceback[-TRACEBACK_MAX:]))
 
     def _keep_slow(self, row: ManifestRow, step: str) -> None:
         if len(self._slowest) >= ROWS_MAX and row.duration_s <= self._slowest[0][0]:
@@ -134,18 +180,6 @@ class ItemDigest:
         self._kept += 1
         push(self._slowest, (row.duration_s, -row.seq, -self._kept, item))
 
-    def _add_failure(self, row: ManifestRow) -> None:
-        self.failed += 1
-        self._categories.add(row.error.category if row.error is not None else "unknown", row.doc_id)
-        if len(self._failures) < ROWS_MAX:
-            has_traceback = len(self._failures) < _TRACEBACKS_MAX
-            traceback = row.traceback[-_TRACEBACK_MAX:] if has_traceback else ""
-            self._failures.append(describe_failed(row, traceback))
-
     def list_slowest(self) -> list[SlowItem]:
         """The items that took longest, the slowest first."""
         return [item for *_, item in sorted(self._slowest, key=lambda found: found[:3], reverse=True)]
-
-    def build_failures(self) -> FailureTable:
-        """Return the failures."""
-        return FailureTable(total=self.failed, categories=self._categories.list_rows(), rows=self._failures)

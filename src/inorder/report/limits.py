@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from .comparison import Comparison, Delta
 from .model import DurationStats, RunReport
 
@@ -18,6 +20,7 @@ def _list_run_limits(run: RunReport) -> Iterator[str]:
     processed = len(run.slowest) if run.is_pass else run.counts.succeeded + run.counts.failed
     shown = {
         "failed items": (len(run.failures.rows), run.failures.total),
+        "reasons of failures": (len(run.failures.groups), run.failures.groups_total),
         "reasons of skipped items": (len(run.skips.rows), run.skips.distinct),
         "texts of warnings": (len(run.warnings.rows), run.warnings.distinct),
         "slowest items": (len(run.slowest), processed),
@@ -40,12 +43,19 @@ def _list_run_limits(run: RunReport) -> Iterator[str]:
 
 def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
     """The values of two runs."""
-    pairs = [
-        ("items", "", before.counts.total, after.counts.total),
-        ("done", "", before.counts.succeeded, after.counts.succeeded),
-        ("skipped", "", before.counts.skipped, after.counts.skipped),
-        ("failed", "", before.counts.failed, after.counts.failed),
-        ("items per second", "/s", before.items_per_s, after.items_per_s),
+    pairs: list[tuple[str, str, float | None, float | None]] = []
+    if before.files is not None and after.files is not None:
+        earlier, later = (msgspec.to_builtins(run.files.counts) for run in (before, after) if run.files is not None)
+        pairs += [(name.replace("_", " "), "", earlier[name], later[name]) for name in later]
+    else:
+        pairs += [
+            ("items", "", before.counts.total, after.counts.total),
+            ("done", "", before.counts.succeeded, after.counts.succeeded),
+            ("skipped", "", before.counts.skipped, after.counts.skipped),
+            ("failed", "", before.counts.failed, after.counts.failed),
+        ]
+    pairs += [
+        ("items per second" if not after.is_pass else "files per second", "/s", before.items_per_s, after.items_per_s),
         ("active time", "ms", before.active_ms, after.active_ms),
         ("input read", "bytes", before.input_bytes, after.input_bytes),
         ("retries", "", before.mark_counts.get("retry", 0), after.mark_counts.get("retry", 0)),

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.pipeline.outcome import FileCounts, StepTotals
+from inorder.pipeline.outcome import FileCounts, RunOutcome
 from inorder.watch.status import WatchStatus
 
 from .comparison import Comparison, FailedItem
@@ -177,11 +177,27 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """The first item with it."""
 
 
+class FailureGroup(msgspec.Struct, kw_only=True):
+    """Items that failed for the same reason."""
+
+    step: str
+    category: str
+    message: str
+    """Of the first of them."""
+    help: str
+    """What would help; empty: the message says it, or nobody knows."""
+    count: int = 0
+    examples: list[str] = []
+    """The first of them."""
+
+
 class FailureTable(msgspec.Struct, frozen=True, kw_only=True):
     """Failed items: the first `ROWS_MAX` of them, in the order of the plan."""
 
     total: int = 0
-    categories: list[Tally] = []
+    groups: list[FailureGroup] = []
+    """By reason, the most frequent first: at most `ROWS_MAX`."""
+    groups_total: int = 0
     rows: list[FailedItem] = []
 
 
@@ -208,19 +224,6 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """`ended`, `failed`, or empty: it did not say that it ended."""
 
 
-class FileReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of the pipeline did, in files, with the words of its summary."""
-
-    counts: FileCounts
-    files: int
-    """All files of the sources."""
-    line: str
-    """The counts in words."""
-    not_read: list[str] = []
-    """Why files are not read, with their types, a line for each reason."""
-    steps: dict[str, StepTotals] = {}
-
-
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one stage."""
 
@@ -244,8 +247,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""
     workers: int | None = None
     counts: ItemCounts = ItemCounts()
-    files: FileReport | None = None
-    """What a run of the pipeline did; None: it is a run of a stage, or has published nothing."""
+    files: RunOutcome | None = None
+    """What a run of the pipeline did, with the names of `inorder run --json`; None: it is a run of a stage, or has
+    published nothing."""
     is_pass: bool = False
     """Whether it is a pass of the pipeline: its items are files that had something to do."""
     items_per_s: float = 0.0
@@ -279,6 +283,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     failures: FailureTable = FailureTable()
     skips: Tallies = Tallies()
     warnings: Tallies = Tallies()
+    """Of this run; for the latest run of the pipeline, of all files that are there."""
     notes: list[str] = []
     """Warnings of the run itself."""
     groups: list[dict[str, Any]] = []
@@ -306,6 +311,14 @@ class StepContents(msgspec.Struct, frozen=True, kw_only=True):
     contents: dict[str, Any]
 
 
+class SourceContents(msgspec.Struct, frozen=True, kw_only=True):
+    """A source of the library."""
+
+    name: str
+    location: str
+    files: int
+
+
 class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
     """The files of the library."""
 
@@ -313,6 +326,7 @@ class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
     """Their counts in words."""
     lines: dict[str, list[str]]
     """What can be searched, and what is not read."""
+    sources: list[SourceContents] = []
     generation: int
     published_ms: int
     steps: list[StepContents] = []
@@ -343,6 +357,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """`good`, `attention`, `bad` or `running`."""
     state: str
     sentence: str
+    details: list[str] = []
+    """What else is worth knowing, in sentences."""
     next_step: str = ""
     """What to do."""
     command: str = ""

@@ -1,17 +1,21 @@
 """Which runs DATA has, and which files belong to each.
 
 A run has a `__config__` row in the manifest of its stage once its first item is committed, and a telemetry file from
-its start. A process that resumes an interrupted run has a telemetry file of its own, and continues the rows.
+its start. A run of the pipeline that finds nothing to do has neither: only the library knows it. A process that resumes
+an interrupted run has a telemetry file of its own, and continues the rows.
 """
 
 import datetime
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import pairwise
 
 import msgspec
 
-from inorder.errors import OperatorError
+from inorder.errors import InorderError, OperatorError
+from inorder.library.connection import library_path
+from inorder.library.reader import LibraryReader, LibraryRun
 from inorder.pipeline.names import MANIFESTS, MODELS, RUN
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.data_layout import list_stages as list_recorded_stages
@@ -39,6 +43,8 @@ class StageRun(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     run_id: str
     started_ms: int
+    outcome: bytes = b""
+    """What a run of the pipeline did, as the library has it; empty: it has published nothing."""
     config: ConfigRow | None = None
     """None: the manifest has no row of it."""
     rows: tuple[RowRange, ...] = ()
@@ -87,6 +93,8 @@ def list_runs(data: str, stage: str, files: Iterable[TelemetryFile]) -> list[Sta
             )
         )
     runs = _add_rest(stage, runs, [file for file in ours if file.run_id not in {run.run_id for run in runs}])
+    if stage == RUN:
+        runs = _add_outcomes(data, runs)
     return [*runs[:-1], msgspec.structs.replace(runs[-1], is_latest=True)] if runs else []
 
 
@@ -127,13 +135,42 @@ def _add_rest(stage: str, runs: list[StageRun], rest: Sequence[TelemetryFile]) -
     return runs
 
 
+def _add_outcomes(data: str, runs: Sequence[StageRun]) -> list[StageRun]:
+    """Add what each run did, and the runs that found nothing to do: only the library has them."""
+    found = {run.run_id: run for run in runs}
+    for run_id, began_at, outcome in _list_library_runs(data):
+        if outcome:
+            known = found.get(run_id, StageRun(stage=RUN, run_id=run_id, started_ms=int(began_at * 1000)))
+            found[run_id] = msgspec.structs.replace(known, outcome=outcome)
+    return sorted(found.values(), key=lambda run: run.started_ms)
+
+
+def _list_library_runs(data: str) -> list[LibraryRun]:
+    if not os.path.exists(library_path(data)):
+        return []
+    try:
+        with closing(LibraryReader(data)) as library:
+            return library.list_runs()
+    except InorderError:
+        return []
+
+
+def _find_latest(by_stage: Mapping[str, Sequence[StageRun]]) -> list[StageRun]:
+    """The latest run of every stage. Of the pipeline, that is its latest run: a pass of models that belongs to an
+    earlier one is left out."""
+    latest = {stage: runs[-1] for stage, runs in by_stage.items() if runs}
+    if RUN in latest and MODELS in latest and latest[MODELS].started_ms < latest[RUN].started_ms:
+        del latest[MODELS]
+    return list(latest.values())
+
+
 def select_runs(data: str, wanted: Sequence[str]) -> list[StageRun]:
     """Return the runs with these ids, or the latest run of every stage. An id may be abbreviated. Raises OperatorError
     if one is unknown or ambiguous."""
     files = list_telemetry(f"{data}/telemetry")
     by_stage = {stage: list_runs(data, stage, files) for stage in list_stages(data)}
     if not wanted:
-        return [runs[-1] for runs in by_stage.values() if runs]
+        return _find_latest(by_stage)
     known = [run for runs in by_stage.values() for run in runs]
     found = []
     for prefix in wanted:

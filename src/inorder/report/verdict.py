@@ -4,6 +4,8 @@ import datetime
 import shlex
 from collections.abc import Sequence
 
+from inorder.pipeline.outcome import RunOutcome, describe_counts, describe_searchable
+
 from .comparison import Comparison
 from .model import RunReport, Verdict
 
@@ -25,24 +27,24 @@ def make_verdict(runs: Sequence[RunReport], data: str, comparison: Comparison | 
         return _judge_running(run, option)
     if run.state != "finished":
         return _judge_unfinished(run, option)
-    return _judge_finished(runs, option)
+    files = next((each.files for each in runs if each.files is not None), None)
+    return _judge_items(runs, option) if files is None else _judge_files(runs, files, option)
 
 
 def _judge_running(run: RunReport, option: str) -> Verdict:
     counts = run.counts
     total = "an unknown number of" if counts.total is None else f"{counts.total:,}"
-    noun = "files to do" if run.is_pass else "items"
-    sentence = f"Running: {run.stage} has {counts.done:,} of {total} {noun}, {run.items_per_s:,.1f} per second"
+    done = f"{counts.done:,} of {total} {_name_items(run)} are done, {run.items_per_s:,.1f} per second"
     if run.eta_s is not None:
-        sentence += f", about {format_duration(run.eta_s * 1000)} left"
+        done += f", about {format_duration(run.eta_s * 1000)} left"
     if counts.failed:
-        sentence += f"; {counts.failed:,} failed so far"
-    if run.waiting_for:
-        sentence += f". It waits for {run.waiting_for}"
+        done += f"; {counts.failed:,} failed so far"
+    details = [f"It waits for {run.waiting_for}."] if run.waiting_for else []
     return Verdict(
         level="running",
         state="running",
-        sentence=f"{sentence}.",
+        sentence=f"{'The run' if run.is_pass else f'The run of {run.stage}'} goes on: {done}.",
+        details=details,
         next_step="See what it waits for now:",
         command=f"inorder inspect{'' if run.is_pass else f' --stage {run.stage}'}{option}",
     )
@@ -51,10 +53,9 @@ def _judge_running(run: RunReport, option: str) -> Verdict:
 def _judge_unfinished(run: RunReport, option: str) -> Verdict:
     counts = run.counts
     of_total = "" if counts.total is None else f" of {counts.total:,}"
-    done = f"{counts.done:,}{of_total} {'files' if run.is_pass else 'items'} are done and safe"
-    sentence = f"The run of {run.stage} {run.state_text}. {done}"
+    done = f"{counts.done:,}{of_total} {_name_items(run)} are done and safe"
     if counts.failed:
-        sentence += f", {counts.failed:,} of them failed"
+        done += f", {counts.failed:,} of them failed"
     steps = {
         "killed": "Run the same command again: it resumes where it stopped.",
         "stopped": "Run the same command again to resume.",
@@ -66,44 +67,57 @@ def _judge_unfinished(run: RunReport, option: str) -> Verdict:
     return Verdict(
         level="bad" if run.state in ("killed", "failed") else "attention",
         state=run.state,
-        sentence=f"{sentence}.",
+        sentence=f"The run{'' if run.is_pass else f' of {run.stage}'} {run.state_text}. {done[0].upper()}{done[1:]}.",
         next_step=steps[run.state],
         command=command,
     )
 
 
-def _judge_finished(runs: Sequence[RunReport], option: str) -> Verdict:
-    files = next((run.files for run in runs if run.files is not None), None)
-    stages = [run for run in runs if not run.is_pass]
-    failed_files = files.counts.failed if files is not None else sum(run.counts.failed for run in runs if run.is_pass)
-    failed_items = sum(run.counts.failed for run in stages)
-    failed = " and ".join(_list_counts((failed_files, "failed file"), (failed_items, "failed item")))
-    wall = format_duration(sum(run.active_ms for run in runs))
-    names = " and ".join(run.stage for run in runs) if len(runs) <= 3 else f"{len(runs)} runs"
-    warnings = sum(row.count for run in runs for row in run.warnings.rows)
-    counts = "; ".join(([files.line] if files is not None else []) + ([_count_items(stages)] if stages else []))
-    counts = f"; {counts}" if counts else ""
-    if failed:
-        return Verdict(
-            level="attention",
-            state="finished",
-            sentence=f"Finished with {failed}: {names} in {wall}{counts}.",
-            next_step="Mend the inputs, then run exactly what failed again:",
-            command=f"inorder retry{option}",
-        )
-    warned = f" {warnings:,} warnings are worth a look." if warnings else ""
-    is_searchable = any(run.is_pass for run in runs)
+def _name_items(run: RunReport) -> str:
+    return "files" if run.is_pass else "items"
+
+
+def _judge_files(runs: Sequence[RunReport], files: RunOutcome, option: str) -> Verdict:
+    """Say what the run of the pipeline did, in the words of its summary."""
+    counts, stages = files.counts, [run for run in runs if not run.is_pass]
+    is_idle = not (files.steps or counts.new or counts.changed or counts.removed)
+    wall = format_duration(sum(run.active_ms for run in runs if run.is_pass))
+    details = []
+    if files.documents or files.source_files:
+        details.append(f"Searchable: {describe_searchable(files.documents, files.source_files)}.")
+    details.append("Nothing had changed." if is_idle else f"Finished in {wall}.")
+    details += [f"{run.stage}: {_count_items([run])}." for run in stages]
+    failed = counts.failed + sum(run.counts.failed for run in stages)
+    can_search = bool(files.documents or files.source_files)
     return Verdict(
-        level="good",
+        level="attention" if failed else "good",
         state="finished",
-        sentence=f"All fine: {names} finished in {wall}{counts}.{warned}",
-        next_step="Search it:" if is_searchable else "See what it made:",
-        command=f"inorder search{option} 'your question'" if is_searchable else f"inorder inspect{option}",
+        sentence=f"{describe_counts(counts)}.",
+        details=details,
+        next_step="Search it:" if can_search else "See what DATA holds:",
+        command=f"inorder search{option} 'your question'" if can_search else f"inorder inspect{option}",
     )
 
 
-def _list_counts(*counts: tuple[int, str]) -> list[str]:
-    return [f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count]
+def _judge_items(runs: Sequence[RunReport], option: str) -> Verdict:
+    """Say how the stages of a user have ended."""
+    failed = sum(run.counts.failed for run in runs)
+    wall = format_duration(sum(run.active_ms for run in runs))
+    names = " and ".join(run.stage for run in runs) if len(runs) <= 3 else f"{len(runs)} runs"
+    warnings = sum(row.count for run in runs for row in run.warnings.rows)
+    sentence = f"Finished with {_count(failed, 'failed item')}" if failed else "All fine"
+    return Verdict(
+        level="attention" if failed else "good",
+        state="finished",
+        sentence=f"{sentence}: {names} in {wall}; {_count_items(runs)}.",
+        details=[f"{_count(warnings, 'warning')} worth a look."] if warnings else [],
+        next_step="Mend the inputs, then run exactly what failed again:" if failed else "See what it made:",
+        command=f"inorder {'retry' if failed else 'inspect'}{option}",
+    )
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _count_items(runs: Sequence[RunReport]) -> str:
@@ -121,13 +135,15 @@ def _judge_comparison(before: RunReport, after: RunReport, comparison: Compariso
     facts = [
         f"{comparison.new_failures_total:,} new failures",
         f"{comparison.fixed_total:,} fixed",
-        f"{comparison.slower_total:,} of {comparison.compared:,} items took longer",
+        f"{comparison.slower_total:,} of {comparison.compared:,} {'steps of files' if after.is_pass else 'items'} took "
+        "longer",
     ]
+    of_stage = "" if after.is_pass else f" of {after.stage}"
     is_worse = bool(comparison.new_failures_total) or change < -_SAME_PERCENT
     return Verdict(
         level="attention" if is_worse else "good",
         state=after.state,
-        sentence=f"Run {after.run_id[:8]} of {after.stage} was {rate} run {before.run_id[:8]}: {', '.join(facts)}.",
+        sentence=f"Run {after.run_id[:8]}{of_stage} was {rate} run {before.run_id[:8]}: {', '.join(facts)}.",
         next_step="See the failures of the latest run:" if comparison.new_failures_total else "",
         command=f"inorder failures{'' if after.is_pass else f' --stage {after.stage}'}{option}"
         if comparison.new_failures_total

@@ -7,7 +7,14 @@ from .plot import SvgPlot
 from .tables import make_table
 from .text import escape_text, format_bytes, format_count, format_ms, isolate
 
-_IS_WORSE = {"failed": 1, "retries": 1, "lost workers": 1, "items per second": -1, "active time": 1}
+_IS_WORSE = {
+    "failed": 1,
+    "retries": 1,
+    "lost workers": 1,
+    "items per second": -1,
+    "files per second": -1,
+    "active time": 1,
+}
 _NOTABLE = 0.05
 
 
@@ -28,8 +35,8 @@ def make_comparison(report: PipelineReport) -> str:
     heads = [("Value", ""), (f"Run {found.before[:8]}", "number"), (f"Run {found.after[:8]}", "number")]
     table = make_table("Two runs", [*heads, ("Change", "number")], rows, is_paged=False)
     return (
-        f'<section id="comparison" aria-label="Comparison"><h2>Comparison of {escape_text(found.stage)}</h2>'
-        f'<div class="card">{_draw_both(report.runs[0], report.runs[1])}{table}</div>{_make_lists(report)}</section>'
+        f"<h2>Comparison of {'two runs' if report.runs[0].is_pass else escape_text(found.stage)}</h2>"
+        f'<div class="card">{_draw_both(report.runs[0], report.runs[1])}{table}</div>{_make_lists(report)}'
     )
 
 
@@ -48,7 +55,8 @@ def _make_lists(report: PipelineReport) -> str:
     ]
     failed = [[isolate(item.item_id), escape_text(item.category), isolate(item.message)] for item in found.new_failures]
     fixed = [[isolate(item_id)] for item_id in found.fixed]
-    parts = [f'<p class="note">{format_count(found.compared)} items were processed by both runs.</p>']
+    what = "steps of files ran" if report.runs[0].is_pass else "items were processed"
+    parts = [f'<p class="note">{format_count(found.compared)} {what} in both runs.</p>']
     if slower:
         heads = [("Item", "name"), ("Before", "number"), ("After", "number"), ("Factor", "number")]
         parts.append(make_table("Slower items", heads, slower, found.slower_total))

@@ -1,103 +1,109 @@
-"""The section about the contents of DATA."""
+"""The section about the contents of DATA, and about what a run changed in it."""
 
 from typing import Any
 
-from inorder.report.model import DatasetReport, LibraryContents
+import msgspec
+
+from inorder.report.model import DatasetReport, LibraryContents, RunReport
 from inorder.report.verdict import format_time
 
-from .charts import draw_bars
+from .engine import make_tiles
 from .tables import make_table
-from .text import escape_text, format_bytes, format_count, format_plural
+from .text import escape_text, format_bytes, format_count, format_ms, isolate
+
+_RUNS_SHOWN = 20
 
 
 def make_contents(dataset: DatasetReport) -> str:
-    """What the pipeline has made, its size on disk, and its growth over runs."""
-    library = "" if dataset.library is None else _make_library(dataset.library)
-    rows = [[escape_text(usage.name), format_count(usage.files), format_bytes(usage.bytes)] for usage in dataset.disk]
-    heads = [("Part of DATA", "wide"), ("Files", "number"), ("Size", "number")]
-    disk = make_table(f"On disk: {format_bytes(dataset.bytes_total)}", heads, rows)
+    """What DATA holds: documents, source files, chunks, vectors, sources, and its size on disk."""
+    disk = ("On disk", format_bytes(dataset.bytes_total), "")
+    library = dataset.library
+    if library is None:
+        return f"<h2>Dataset</h2>{make_tiles([disk])}"
+    published = f"published {format_time(library.published_ms)}" if library.published_ms else "not published yet"
+    contents = {step.step: step.contents for step in library.steps}
     return (
-        f'<section id="dataset" aria-label="Dataset"><h2>Dataset</h2><div class="columns">{library}'
-        f'<div class="card">{disk}</div></div></section>'
+        f'<h2>Dataset</h2><p class="facts">{escape_text(library.line)} · {published}</p>'
+        f'{make_tiles([*_list_tiles(contents), disk])}<div class="columns">{_make_types(contents)}'
+        f"{_make_sources(library)}</div>{_make_history(library)}"
     )
 
 
-def _make_library(library: LibraryContents) -> str:
-    published = format_time(library.published_ms) if library.published_ms else "never"
-    facts = [f"<p>{escape_text(library.line)}</p>"]
-    facts += [
-        f"<p><strong>{escape_text(subject)}</strong>: {escape_text('; '.join(lines))}</p>"
-        for subject, lines in library.lines.items()
+def _list_tiles(contents: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
+    doctags, index = contents.get("doctags", {}), contents.get("index", {})
+    found = [
+        ("Documents", doctags.get("documents", 0), f"{doctags.get('pages', 0):,} pages"),
+        ("Source files", index.get("files", 0), f"{index.get('lines', 0):,} lines"),
+        ("Chunks", index.get("chunks", 0), ""),
     ]
-    facts.append(f'<p class="note">generation {library.generation}, published {published}</p>')
-    history = ""
-    if library.runs > 1:
-        rows = [
-            [
-                format_time(point.began_ms),
-                f"<code>{escape_text(point.run_id[:8])}</code>",
-                *map(format_count, (point.counts.new, point.counts.changed, point.counts.removed)),
-                format_count(point.counts.failed),
-            ]
-            for point in reversed(library.history)
-        ]
-        heads = [("Run", ""), ("Id", ""), ("New", "number"), ("Changed", "number"), ("Removed", "number")]
-        history = make_table("Runs, the latest first", [*heads, ("Failed", "number")], rows, library.runs)
-    cards = f'<div class="card"><h3>Files</h3>{"".join(facts)}{history}</div>'
-    for step in library.steps:
-        failed = f", {format_count(step.failed)} failed" if step.failed else ""
-        cards += (
-            f'<div class="card"><h3>{escape_text(step.step)}</h3><p class="note">'
-            f"{format_plural(step.done, 'file')}{failed}</p>{_make_values(step.contents)}</div>"
+    for step, values in contents.items():
+        for name, family in values.get("families", {}).items() if step.startswith("embed") else ():
+            providers = ", ".join(map(str, family.get("providers", ())))
+            found.append((f"Vectors ({name})", family.get("vectors", 0), providers))
+    return [(name, format_count(count), note if count else "") for name, count, note in found]
+
+
+def _make_types(contents: dict[str, dict[str, Any]]) -> str:
+    """Documents by type, and source files by language."""
+    kinds = contents.get("doctags", {}).get("kinds", {})
+    languages = contents.get("index", {}).get("languages", {})
+    lists = (("Documents by type", kinds), ("Source files by language", languages))
+    shown = ""
+    for title, counts in lists:
+        ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        items = "".join(
+            f"<li><strong>{format_count(count)}</strong> {escape_text(name)}</li>" for name, count in ordered
         )
-    return cards
+        shown += f'<div class="card"><h3>{title}</h3><ul class="chips">{items}</ul></div>' if items else ""
+    return shown
 
 
-def _make_values(contents: dict[str, Any]) -> str:
-    """The totals of a step."""
-    cells, below = [], ""
-    for name, value in contents.items():
-        title = name.replace("_", " ")
-        if isinstance(value, int | float):
-            cells.append(f"<div><dt>{escape_text(title)}</dt><dd>{_format_number(value)}</dd></div>")
-        elif name == "histogram":
-            below += _make_token_histogram(value)
-        elif name == "families":
-            below += _make_families(value)
-        elif isinstance(value, dict) and value:
-            parts = ", ".join(f"{escape_text(str(key))} {_format_number(count)}" for key, count in value.items())
-            below += f"<p><strong>{escape_text(title)}</strong>: {parts}</p>"
-    return (f'<dl class="tiles small">{"".join(cells)}</dl>' if cells else "") + below
+def _make_sources(library: LibraryContents) -> str:
+    rows = [
+        [escape_text(source.name), isolate(source.location), format_count(source.files)] for source in library.sources
+    ]
+    heads = [("Source", ""), ("Place", "name"), ("Files", "number")]
+    return f'<div class="card">{make_table("Sources", heads, rows)}</div>' if rows else ""
 
 
-def _format_number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if isinstance(value, float) else str(value)
-
-
-def _make_token_histogram(histogram: list[dict[str, Any]]) -> str:
-    bars, low = [], 0
-    for each in histogram:
-        bound = each["tokens_max"]
-        bars.append((f"up to {bound}" if bound is not None else f"over {low}", each["chunks"]))
-        low = bound or low
-    total = sum(count for _, count in bars)
-    labels = "".join(
-        f"<li><span>{escape_text(name.removeprefix('up to '))}</span> {format_count(count)}</li>"
-        for name, count in bars
-    )
-    drawn = draw_bars(bars, f"Tokens of {format_plural(total, 'chunk')}.", "chunks")
-    return f'<figure><figcaption>Tokens per chunk</figcaption>{drawn}<ol class="bars">{labels}</ol></figure>'
-
-
-def _make_families(families: dict[str, dict[str, Any]]) -> str:
+def _make_history(library: LibraryContents) -> str:
+    """The runs so far, folded."""
+    if library.runs < 2:
+        return ""
+    shown = list(reversed(library.history))[:_RUNS_SHOWN]
+    names = ("new", "changed", "unchanged", "copies", "failed", "not_read", "removed")
     rows = [
         [
-            escape_text(name),
-            format_count(values.get("vectors", 0)),
-            format_count(values.get("documents", 0)),
-            escape_text(", ".join(values.get("providers", ()))),
+            format_time(point.began_ms),
+            f"<code>{escape_text(point.run_id[:8])}</code>",
+            *(format_count(getattr(point.counts, name)) for name in names),
         ]
-        for name, values in families.items()
+        for point in shown
     ]
-    heads = [("Family", ""), ("Vectors", "number"), ("Documents", "number"), ("Provider", "wide")]
-    return make_table("Vectors", heads, rows)
+    heads = [("Began", ""), ("Run", ""), *((name.replace("_", " ").capitalize(), "number") for name in names)]
+    table = make_table("Files of each run, the latest first", heads, rows, library.runs)
+    return f"<details><summary>{format_count(library.runs)} runs so far</summary>{table}</details>"
+
+
+def make_run_changes(run: RunReport) -> str:
+    """What a run of the pipeline changed, in files, and the time of each step."""
+    files = run.files
+    if files is None:
+        return ""
+    counts = msgspec.to_builtins(files.counts)
+    tiles = [(name.replace("_", " ").capitalize(), format_count(count), "") for name, count in counts.items() if count]
+    rows = [
+        [
+            escape_text(name.replace(":", ", ")),
+            format_count(step.files),
+            format_count(step.failed),
+            format_ms(step.duration_s * 1000),
+            format_ms(step.duration_s * 1000 / max(1, step.files + step.failed)),
+        ]
+        for name, step in files.steps.items()
+    ]
+    heads = [("Step", ""), ("Files", "number"), ("Failed", "number"), ("Time", "number"), ("Per file", "number")]
+    steps = make_table("Steps of this run: time of all workers together", heads, rows, is_paged=False) if rows else ""
+    steps = f'<div class="card">{steps}</div>' if steps else ""
+    began = f"Began {format_time(run.started_ms)}" + (f", run {run.run_id}" if run.run_id else "")
+    return f'<h2>This run</h2><p class="facts">{escape_text(began)}</p>{make_tiles(tiles)}{steps}'

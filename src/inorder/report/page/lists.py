@@ -1,33 +1,9 @@
 """The tables of items: slowest, failed, skipped, warnings."""
 
-import shlex
-
 from inorder.report.model import RunReport, Tallies
 
 from .tables import make_table
 from .text import escape_text, format_count, format_ms, isolate
-
-
-def make_files(run: RunReport) -> str:
-    """What a run of the pipeline did: why files are not read, and the time of each step."""
-    files = run.files
-    if files is None:
-        return ""
-    reasons = "".join(f"<li>{isolate(line)}</li>" for line in files.not_read)
-    not_read = f"<h4>Not read</h4><ul>{reasons}</ul>" if reasons else ""
-    rows = [
-        [
-            escape_text(name),
-            format_count(step.files),
-            format_count(step.failed),
-            format_ms(step.duration_s * 1000),
-            format_ms(step.duration_s * 1000 / max(1, step.files + step.failed)),
-        ]
-        for name, step in files.steps.items()
-    ]
-    heads = [("Step", ""), ("Files", "number"), ("Failed", "number"), ("Time", "number"), ("Per file", "number")]
-    steps = make_table("Time of each step, in all workers", heads, rows, is_paged=False) if rows else ""
-    return f'<div class="card"><h3>Files</h3><p>{escape_text(files.line)}</p>{not_read}{steps}</div>'
 
 
 def make_slowest(run: RunReport) -> str:
@@ -72,17 +48,10 @@ def make_groups(run: RunReport) -> str:
     return make_table("By kind", heads, rows)
 
 
-def make_failures(run: RunReport, data: str) -> str:
-    """Failures by category, each with message and traceback."""
-    failures = run.failures
-    if not failures.total:
-        return ""
-    categories = "".join(
-        f"<li><strong>{format_count(tally.count)}</strong> {escape_text(tally.text)}</li>"
-        for tally in failures.categories
-    )
+def make_failed_items(run: RunReport) -> str:
+    """The failed items one by one, each with message and traceback."""
     rows = []
-    for item in failures.rows:
+    for item in run.failures.rows:
         trace = ""
         if item.traceback:
             shown = escape_text(item.traceback, keep_lines=True)
@@ -98,30 +67,12 @@ def make_failures(run: RunReport, data: str) -> str:
         )
     heads = [("File", "name"), ("Step", "")] if run.is_pass else [("Item", "name")]
     heads += [("Category", ""), ("Error", "wide"), ("Attempts", "number")]
-    stage = "" if run.is_pass else f" --stage {run.stage}"
-    retry = escape_text(f"inorder retry{stage} --data {shlex.quote(data)}")
-    command = f'<div class="command"><code>{retry}</code><button type="button" class="copy" hidden>Copy</button></div>'
-    return (
-        f'<div class="card"><h3>Failures</h3><ul class="categories">{categories}</ul>'
-        f"{make_table('Failed in this run', heads, rows, failures.total)}{command}</div>"
-    )
+    return make_table("Failed", heads, rows, run.failures.total)
 
 
-def make_tallies(run: RunReport) -> str:
-    """Skipped items by reason, and warnings."""
-    skips = _make_tally_table("Skipped items by reason", "Reason", run.skips)
-    warnings = _make_tally_table("Warnings", "Warning", run.warnings)
-    notes = "".join(f"<li>{isolate(note)}</li>" for note in run.notes)
-    notes = f"<h4>Warnings of the run</h4><ul>{notes}</ul>" if notes else ""
-    if not skips and not warnings and not notes:
-        return ""
-    title = "Skipped and warned" if skips else "Warnings"
-    return f'<div class="card"><h3>{title}</h3>{notes}{warnings}{skips}</div>'
-
-
-def _make_tally_table(caption: str, head: str, tallies: Tallies) -> str:
+def make_tally_table(caption: str, head: str, noun: str, tallies: Tallies) -> str:
+    """Texts by frequency; empty: there are none."""
     if not tallies.total:
         return ""
     rows = [[isolate(row.text), format_count(row.count), isolate(row.example)] for row in tallies.rows]
-    heads = [(head, "wide"), ("Items", "number"), ("First item", "name")]
-    return make_table(caption, heads, rows, tallies.distinct)
+    return make_table(caption, [(head, "wide"), (noun, "number"), ("First", "name")], rows, tallies.distinct)

@@ -10,18 +10,20 @@ from inorder.report.model import PipelineReport
 from inorder.report.verdict import format_time
 
 from .compare import make_comparison
-from .sections import (
-    make_dataset,
-    make_limits,
-    make_navigation,
-    make_overview,
-    make_run,
-    make_verdict_box,
-)
+from .engine import make_engine_room
+from .sections import make_activity, make_dataset, make_files, make_navigation, make_stage, make_verdict_box
 from .text import escape_text, isolate
 from .watch import make_watch
 
 _ENCODER = msgspec.json.Encoder()
+_TITLES = {
+    "watch": "Watch",
+    "comparison": "Comparison",
+    "failed": "Failed",
+    "not-read": "Not read",
+    "dataset": "Dataset",
+}
+"""The sections, in their order, by their ids."""
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -60,11 +62,24 @@ def render_body(report: PipelineReport) -> str:
 
 def render_main(report: PipelineReport) -> str:
     """Return the markup of everything that changes with the report, for a page that shows it live."""
-    sections = "\n".join(make_run(run, report.data) for run in report.runs)
-    return (
-        f"{make_verdict_box(report)}{make_navigation(report)}{make_watch(report)}{make_overview(report)}"
-        f"{make_comparison(report)}{sections}{make_dataset(report)}{make_limits(report)}"
-    )
+    first = next((run for run in report.runs if run.is_pass), None)
+    found = {"watch": make_watch(report), "comparison": make_comparison(report)}
+    if report.comparison is None and first is not None:
+        found |= make_files(first, report.data)
+    if report.comparison is None:
+        found["dataset"] = make_dataset(report)
+    parts = {
+        name: f'<section id="{name}" aria-label="{_TITLES[name]}">{body}</section>'
+        for name, body in found.items()
+        if body
+    }
+    stages = [] if report.comparison is not None else [run for run in report.runs if not run.is_pass]
+    links = {name: _TITLES[name] for name in parts} | {f"run-{run.run_id}": run.stage for run in stages}
+    engine = make_engine_room(report.runs, report.limits)
+    links |= {"engine": "Engine room"} if engine else {}
+    activity = "".join(make_activity(run) for run in report.runs if run.is_pass)
+    made = "".join(make_stage(run, report.data) for run in stages)
+    return f"{make_verdict_box(report)}{make_navigation(links)}{activity}{''.join(parts.values())}{made}{engine}"
 
 
 def encode_data(report: PipelineReport) -> str:

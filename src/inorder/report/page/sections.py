@@ -1,30 +1,15 @@
-"""The sections of a page."""
+"""The sections of a page, from the verdict to the dataset."""
 
-from inorder.report.model import FileReport, PipelineReport, RunReport
-from inorder.report.verdict import format_duration, format_time
+import shlex
 
-from .charts import (
-    MARK_SIGNS,
-    SPAN_NAMES,
-    draw_buffered,
-    draw_fronts,
-    draw_heat_map,
-    draw_histogram,
-    draw_lag,
-    draw_workers,
-)
-from .contents import make_contents
-from .lists import make_failures, make_files, make_groups, make_slowest, make_tallies
-from .tables import describe_cut, make_table
-from .text import (
-    escape_text,
-    format_bytes,
-    format_count,
-    format_ms,
-    format_plural,
-    format_rate,
-    isolate,
-)
+from inorder.pipeline.outcome import describe_not_read, describe_pages
+from inorder.report.model import FailureGroup, PipelineReport, RunReport
+from inorder.report.verdict import format_duration
+
+from .contents import make_contents, make_run_changes
+from .engine import make_tiles
+from .lists import make_failed_items, make_tally_table
+from .text import escape_text, format_count, format_plural, isolate
 
 _STATE_SIGNS = {"running": "▶", "finished": "✓", "stopped": "■", "killed": "✕", "failed": "✕", "unknown": "?"}
 
@@ -32,64 +17,28 @@ _STATE_SIGNS = {"running": "▶", "finished": "✓", "stopped": "■", "killed":
 def make_verdict_box(report: PipelineReport) -> str:
     """The first sentence, and the command to copy."""
     verdict = report.verdict
-    command = ""
-    if verdict.command:
-        command = (
-            f'<p class="next">{escape_text(verdict.next_step)}</p><div class="command"><code>'
-            f'{escape_text(verdict.command)}</code><button type="button" class="copy" hidden>Copy</button></div>'
-        )
-    elif verdict.next_step:
-        command = f'<p class="next">{escape_text(verdict.next_step)}</p>'
+    details = "".join(f"<p>{escape_text(text)}</p>" for text in verdict.details)
+    running = "".join(_make_progress(run) for run in report.runs if run.state == "running")
+    next_step = f'<p class="next">{escape_text(verdict.next_step)}</p>' if verdict.next_step else ""
+    command = make_command(verdict.command) if verdict.command else ""
     return (
         f'<section class="verdict level-{verdict.level}" aria-label="Verdict"><p class="state">'
-        f"{make_state(verdict.state)}</p><h1>{escape_text(verdict.sentence)}</h1>{command}</section>"
+        f"{make_state(verdict.state)}</p><h1>{escape_text(verdict.sentence)}</h1>{running}"
+        f'<div class="details">{details}</div>{next_step}{command}</section>'
+    )
+
+
+def make_command(command: str) -> str:
+    """A command to copy."""
+    return (
+        f'<div class="command"><code>{escape_text(command)}</code>'
+        '<button type="button" class="copy" hidden>Copy</button></div>'
     )
 
 
 def make_state(state: str) -> str:
     """The state of a run as a badge."""
     return f'<span class="badge state-{state}"><span aria-hidden="true">{_STATE_SIGNS[state]}</span> {state}</span>'
-
-
-def make_navigation(report: PipelineReport) -> str:
-    """Links to the sections."""
-    has_twins = len({run.stage for run in report.runs}) < len(report.runs)
-    links = [(f"run-{run.run_id}", f"{run.stage} {run.run_id[:8]}" if has_twins else run.stage) for run in report.runs]
-    if report.comparison is not None:
-        links.insert(0, ("comparison", "comparison"))
-    if report.watch is not None:
-        links.insert(0, ("watch", "watch"))
-    if report.dataset is not None:
-        links.append(("dataset", "dataset"))
-    items = "".join(f'<a href="#{target}">{escape_text(name)}</a>' for target, name in links)
-    return f'<nav aria-label="Sections">{items}</nav>'
-
-
-def make_overview(report: PipelineReport) -> str:
-    """All runs: one row for each."""
-    has_stages = any(not run.is_pass for run in report.runs)
-    rows = []
-    for run in report.runs:
-        counts = run.counts
-        rows.append(
-            [
-                f'<a href="#run-{run.run_id}">{escape_text(run.stage)}</a>',
-                make_state(run.state),
-                _make_progress(run),
-                format_count(counts.succeeded),
-                *(["" if run.is_pass else format_count(counts.skipped)] if has_stages else []),
-                f'<span class="{"bad" if counts.failed else ""}">{format_count(counts.failed)}</span>',
-                "?" if counts.total is None else format_count(counts.total),
-                format_rate(run.items_per_s),
-                format_duration(run.active_ms),
-            ]
-        )
-    noun = "Items" if has_stages else "Files to do"
-    heads = [("Run", ""), ("State", ""), ("Progress", "wide"), ("Done", "number")]
-    heads += [("Skipped", "number")] if has_stages else []
-    heads += [("Failed", "number"), (noun, "number"), ("Per second", "number"), ("Time", "number")]
-    table = make_table("Runs", heads, rows, is_paged=False)
-    return f'<section aria-label="Runs"><div class="card">{table}</div></section>'
 
 
 def _make_progress(run: RunReport) -> str:
@@ -101,195 +50,106 @@ def _make_progress(run: RunReport) -> str:
         width = 100 * count / total
         parts.append(f'<rect class="{css}" x="{place:.2f}%" width="{width:.2f}%" height="10"/>')
         place += width
-    skipped = "" if run.is_pass else f"{counts.skipped} skipped, "
-    label = f"{counts.succeeded} done, {skipped}{counts.failed} failed of {total}"
+    label = f"{counts.done} done of {total}, {counts.failed} of them failed"
     return f'<svg class="progress" role="img" aria-label="{label}" width="100%" height="10">{"".join(parts)}</svg>'
 
 
-def make_run(run: RunReport, data: str) -> str:
-    """Everything about one run of DATA."""
-    facts = [f"run {run.run_id}", f"started {format_time(run.started_ms)}"]
-    facts += [f"{len(run.parts) - 1} times resumed"] if len(run.parts) > 1 else []
-    facts += [text for text in (run.host, f"inorder {run.version}" if run.version else "", run.policy) if text]
-    command = f'<p class="facts"><code>{escape_text(run.command)}</code></p>' if run.command else ""
+def make_navigation(sections: dict[str, str]) -> str:
+    """Links to the sections that are there, by their ids."""
+    items = "".join(f'<a href="#{target}">{escape_text(name)}</a>' for target, name in sections.items())
+    return f'<nav aria-label="Sections">{items}</nav>'
+
+
+def make_failed(run: RunReport, data: str) -> str:
+    """What failed, grouped by reason, with what would help."""
+    failures = run.failures
+    if not failures.total:
+        return ""
+    noun = "file" if run.is_pass else "item"
+    groups = "".join(f"<li>{_make_group(group, noun)}</li>" for group in failures.groups)
+    is_hidden = any(group.count > len(group.examples) for group in failures.groups)
+    listed = ""
+    if is_hidden or (not run.is_pass and any(row.traceback for row in failures.rows)):
+        listed = f"<details><summary>All failed {noun}s</summary>{make_failed_items(run)}</details>"
+    stage = "" if run.is_pass else f" --stage {run.stage}"
+    retry = make_command(f"inorder retry{stage} --data {shlex.quote(data)}")
+    return (
+        f'<h2>Failed <span class="badge state-failed">{format_plural(failures.total, noun)}</span></h2>'
+        f'<div class="card"><ul class="groups">{groups}</ul>{listed}'
+        f'<p class="next">Once they are mended, run exactly these again:</p>{retry}</div>'
+    )
+
+
+def _make_group(group: FailureGroup, noun: str) -> str:
+    names = ", ".join(map(isolate, group.examples))
+    more = f" and {format_count(group.count - len(group.examples))} more" if group.count > len(group.examples) else ""
+    step = f"step {group.step}, " if group.step else ""
+    help_ = f'<p class="help">{escape_text(f"{group.help[0].upper()}{group.help[1:]}")}.</p>' if group.help else ""
+    return (
+        f"<strong>{isolate(group.message)}</strong> "
+        f'<span class="quiet">{format_plural(group.count, noun)} ({escape_text(step + group.category)})</span>'
+        f'<p class="names">{names}{more}</p>{help_}'
+    )
+
+
+def make_not_read(run: RunReport) -> str:
+    """What was not read and what was read with warnings, and what to do."""
+    files = run.files
+    lines = []
+    if files is not None:
+        lines += describe_not_read(files.not_read)
+        lines += describe_pages(files.pages_without_text, files.files_without_text)
+    items = "".join(f"<li>{isolate(line)}</li>" for line in lines)
+    not_read = f'<ul class="groups">{items}</ul>' if items else ""
+    warnings = make_tally_table("Read with warnings", "Warning", "Files", run.warnings)
+    notes = "".join(f"<li>{isolate(note)}</li>" for note in run.notes)
+    notes = f"<h3>Warnings of the run</h3><ul>{notes}</ul>" if notes else ""
+    if not (not_read or warnings or notes):
+        return ""
+    count = files.counts.not_read if files is not None else 0
+    badge = f' <span class="badge">{format_plural(count, "file")}</span>' if count else ""
+    title = f"Not read{badge}" if not_read else "Warnings"
+    return f'<h2>{title}</h2><div class="card">{not_read}{warnings}{notes}</div>'
+
+
+def make_activity(run: RunReport) -> str:
+    """What a run is running, or what a killed one was running."""
+    if not run.running:
+        return ""
+    title = "Running now" if run.state == "running" else "What it was running at its last sign of life"
+    running = "".join(f"<li>{isolate(text)}</li>" for text in run.running)
+    return f'<div class="card activity"><h3>{title}</h3><ul>{running}</ul></div>'
+
+
+def make_stage(run: RunReport, data: str) -> str:
+    """The run of a stage of the user's, in items."""
+    counts = run.counts
+    tiles = [
+        ("Done", format_count(counts.succeeded), f"of {format_count(counts.total or counts.done)}"),
+        ("Skipped", format_count(counts.skipped), ""),
+        ("Failed", format_count(counts.failed), ""),
+        ("Time", format_duration(run.active_ms), ""),
+    ]
+    skips = make_tally_table("Skipped items by reason", "Reason", "Items", run.skips)
+    warnings = make_tally_table("Warnings", "Warning", "Items", run.warnings)
+    notes = "".join(f"<li>{isolate(note)}</li>" for note in run.notes)
+    lists = f"{skips}{warnings}{f'<ul>{notes}</ul>' if notes else ''}"
+    card = f'<div class="card">{lists}</div>' if lists else ""
     return (
         f'<section class="run" id="run-{run.run_id}" aria-label="{escape_text(run.stage)}, run {run.run_id}">'
-        f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>"
-        f'<p class="facts">{escape_text(f"{run.stage} {run.state_text}")} · {" · ".join(map(escape_text, facts))}</p>'
-        f"{command}{_make_tiles(run)}{make_files(run)}{_make_activity(run)}{make_failures(run, data)}"
-        f"{make_tallies(run)}{_make_compute(run)}{_make_workers(run)}</section>"
+        f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>{make_tiles(tiles)}{make_activity(run)}"
+        f"{make_failed(run, data)}{card}</section>"
     )
 
 
-def _make_tiles(run: RunReport) -> str:
-    lost = format_plural(run.mark_counts.get("lost", 0), "worker")
-    utilisation = run.worker_timeline.utilisation_percent
-    tiles = _list_file_tiles(run.files) if run.files is not None else _list_item_tiles(run)
-    tiles += [
-        ("Rate", f"{format_rate(run.items_per_s)} /s", _describe_input(run)),
-        ("Time", format_duration(run.active_ms), _describe_eta(run)),
-        ("Retries", format_count(run.mark_counts.get("retry", 0)), f"{lost} lost"),
-    ]
-    if utilisation is not None:
-        tiles.append(("Busy", f"{utilisation:.0f} %", format_plural(run.worker_timeline.total, "worker")))
-    if run.counts.adopted:
-        tiles.append(("Adopted", format_count(run.counts.adopted), "results of the interrupted run"))
-    cells = "".join(
-        f"<div><dt>{name}</dt><dd>{escape_text(value)}</dd><dd class='small'>{escape_text(note)}</dd></div>"
-        for name, value, note in tiles
-    )
-    return f'<dl class="tiles">{cells}</dl>'
-
-
-def _list_file_tiles(files: FileReport) -> list[tuple[str, str, str]]:
-    """The counts of a run of the pipeline, in its words. Every file is in one of them."""
-    counts = files.counts
-    shown = (
-        ("New", counts.new),
-        ("Changed", counts.changed),
-        ("Unchanged", counts.unchanged),
-        ("Copies", counts.copies),
-        ("Failed", counts.failed),
-        ("Not read", counts.not_read),
-    )
-    tiles = [("Files", format_count(files.files), f"{format_count(counts.removed)} removed")]
-    return tiles + [(name, format_count(count), "files") for name, count in shown if count]
-
-
-def _list_item_tiles(run: RunReport) -> list[tuple[str, str, str]]:
-    counts = run.counts
-    tiles = [("Done", format_count(counts.succeeded), f"of {format_count(counts.total or counts.done)}")]
-    if not run.is_pass:
-        tiles.append(("Skipped", format_count(counts.skipped), "had nothing to do"))
-    return [*tiles, ("Failed", format_count(counts.failed), _describe_categories(run))]
-
-
-def _describe_categories(run: RunReport) -> str:
-    names = [tally.text for tally in run.failures.categories]
-    return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}" if names else "none"
-
-
-def _describe_input(run: RunReport) -> str:
-    return f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else "files" if run.is_pass else "items"
-
-
-def _describe_eta(run: RunReport) -> str:
-    return f"about {format_duration(run.eta_s * 1000)} left" if run.eta_s is not None else run.state
-
-
-def _make_activity(run: RunReport) -> str:
-    """What a run waits for, or what a killed one was running."""
-    if not run.waiting_for and not run.running:
-        return ""
-    is_live = run.state == "running"
-    waiting = f"<p>{'It waits for' if is_live else 'It waited for'} {isolate(run.waiting_for)}.</p>"
-    running = "".join(f"<li>{isolate(text)}</li>" for text in run.running)
-    title = "Running now" if is_live else "What it was running at its last sign of life"
-    return f'<div class="card activity"><h3>{title}</h3>{waiting if run.waiting_for else ""}<ul>{running}</ul></div>'
-
-
-def _make_compute(run: RunReport) -> str:
-    """Compute and commit."""
-    if not run.series.at_ms:
-        text = "Nothing was measured yet." if run.has_telemetry else "This run wrote no telemetry: nothing to draw."
-        return f'<div class="card"><h3>Compute and commit</h3><p class="note">{text}</p></div>'
-    legend = [("computed", "computed"), ("committed", "committed"), ("gap", "computed, waiting to be committed")]
-    if run.windows:
-        legend.append(("window-0", "windows"))
-    kinds = {span.kind for span in run.spans}
-    legend += [(f"span-{kind}", name) for kind, name in SPAN_NAMES.items() if kind in kinds]
-    lag_most = max(a - b for a, b in zip(run.series.computed, run.series.committed, strict=True))
-    charts = _make_figure("Items over time", draw_fronts(run), legend, _make_marks(run))
-    charts += _make_figure("Commit lag", draw_lag(run), [("lag", f"items computed ahead, at most {lag_most:,}")])
-    buffered = f"results that wait, at most {format_bytes(max(run.series.buffered_bytes))}"
-    charts += _make_figure("Buffered bytes", draw_buffered(run), [("buffered", buffered)], _describe_budget(run))
-    if run.heat_map.cells:
-        note = "<p class='note'>Each cell: how many items of one part of the plan were computed in one interval. "
-        note += "A gap to the left of a row of cells is an item that came late.</p>"
-        drawn = draw_heat_map(run.heat_map, run.active_ms, run.stage)
-        charts += _make_figure("Seq by time", drawn, [("heat-1", "few items"), ("heat-5", "many")], note)
-    return f'<div class="card"><h3>Compute and commit</h3>{charts}{_make_spans(run)}</div>'
-
-
-def _make_figure(title: str, plot: str, legend: list[tuple[str, str]], below: str = "") -> str:
-    keys = "".join(f'<li><span class="key {css}"></span>{escape_text(text)}</li>' for css, text in legend)
-    return (
-        f'<figure><figcaption>{escape_text(title)}</figcaption><ul class="legend">{keys}</ul>{plot}'
-        f'<p class="readout" aria-live="polite"></p>{below}</figure>'
-    )
-
-
-def _make_marks(run: RunReport) -> str:
-    """The legend of marks, with the numbers of all of them."""
-    items = []
-    for kind, total in run.mark_counts.items():
-        name, shape = MARK_SIGNS[kind]
-        shown = sum(mark.kind == kind for mark in run.marks)
-        sign = f'<svg class="mark mark-{kind}" width="14" height="12" viewBox="-7 -1 14 12" aria-hidden="true">'
-        items.append(
-            f'<li>{sign}<path class="sign" d="{shape}"/></svg>{escape_text(name)}: {format_count(total)}'
-            f"{describe_cut(shown, total)}</li>"
-        )
-    return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
-
-
-def _describe_budget(run: RunReport) -> str:
-    if run.buffered_bytes_max is None or run.buffered_bytes_soft is None:
-        return ""
-    most = max(run.series.buffered_bytes)
-    share = 100 * most / run.buffered_bytes_max
-    return (
-        f"<p class='note'>At most {share:.0f} % of the budget: the run slows down at "
-        f"{format_bytes(run.buffered_bytes_soft)} and pauses at {format_bytes(run.buffered_bytes_max)}.</p>"
-    )
-
-
-def _make_spans(run: RunReport) -> str:
-    """Why and how long the run was slowed down, paused or stalled."""
-    if not run.spans:
-        return ""
-    longest = sorted(run.spans, key=lambda span: span.from_ms - span.to_ms)
-    rows = [[span.kind, format_ms(span.to_ms - span.from_ms), isolate(span.reason)] for span in longest]
-    heads = [("State", ""), ("For", "number"), ("Why", "")]
-    return make_table("Slowed down, paused, stalled", heads, rows, run.spans_total)
-
-
-def _make_workers(run: RunReport) -> str:
-    """Workers and durations."""
-    timeline = run.worker_timeline
-    strips = "".join(
-        f'<div class="worker"><span>{escape_text(name)}</span>{strip}</div>'
-        for name, strip in draw_workers(timeline, run.active_ms)
-    )
-    legend = "".join(
-        f'<li><span class="key {css}"></span>{name}</li>'
-        for css, name in (("busy-5", "busy"), ("idle", "idle"), ("starting", "starting"))
-    )
-    cut = describe_cut(len(timeline.rows), timeline.total)
-    drawn = f'<ul class="legend">{legend}</ul><div class="workers">{strips}</div>' if strips else ""
-    histograms = "".join(
-        f"<figure><figcaption>{escape_text(stats.title)}</figcaption>{draw_histogram(stats)}"
-        f'<p class="note">{escape_text(stats.meaning)}</p><p class="quantiles">median {format_ms(stats.p50_ms)} · '
-        f"95 % {format_ms(stats.p95_ms)} · most {format_ms(stats.max_ms)}</p></figure>"
-        for stats in run.durations
-        if stats.count
-    )
-    return (
-        f'<div class="card"><h3>Workers{cut}</h3>{drawn}<div class="histograms">{histograms}</div>'
-        f"{make_groups(run)}{make_slowest(run)}</div>"
-    )
+def make_files(run: RunReport, data: str) -> dict[str, str]:
+    """The sections of a run of the pipeline, in files, by their ids."""
+    return {"failed": make_failed(run, data), "not-read": make_not_read(run)}
 
 
 def make_dataset(report: PipelineReport) -> str:
-    """The contents of DATA."""
-    return "" if report.dataset is None else make_contents(report.dataset)
-
-
-def make_limits(report: PipelineReport) -> str:
-    """Every list that was cut."""
-    if not report.limits:
-        return ""
-    items = "".join(f"<li>{escape_text(text)}</li>" for text in report.limits)
-    return (
-        f'<section aria-label="Limits"><h2>Limits of this page</h2><div class="card"><ul>{items}</ul></div></section>'
-    )
+    """What DATA holds, and what the run changed in it."""
+    run = next((run for run in report.runs if run.files is not None), None)
+    changes = "" if run is None else make_run_changes(run)
+    contents = "" if report.dataset is None else make_contents(report.dataset)
+    return f"{contents}{changes}"

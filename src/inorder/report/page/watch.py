@@ -17,9 +17,9 @@ def make_watch(report: PipelineReport) -> str:
     sources = ", ".join(map(isolate, watch.sources))
     items = "".join(f"<li>{fact}</li>" for fact in _list_facts(watch))
     return (
-        f'<section class="watch" id="watch" aria-label="Watch"><div class="card"><h2>watch '
+        f'<div class="card watch"><h2>Watch '
         f'<span class="badge state-{watch.state}"><span aria-hidden="true">{_SIGNS[watch.state]}</span> {watch.state}'
-        f"</span></h2><p>{sources}: {escape_text(STATES[watch.state])}.</p><ul>{items}</ul></div></section>"
+        f"</span></h2><p>{sources}: {escape_text(STATES[watch.state])}.</p><ul>{items}</ul></div>"
     )
 
 
