@@ -97,7 +97,7 @@ _SENTENCES = {
     "failed": "The run of breaking failed with ",
     "killed": "The run of count was killed at about ",
     "live": "The run of count goes on: 2 of 4 items are done",
-    "pair": "1 new failures, 1 fixed",
+    "pair": "1 new failure, 1 fixed",
     "files": "39 files: 35 new, 3 failed, 1 not read.",
 }
 SAMPLE = Path(__file__).parents[2] / "examples" / "sample"

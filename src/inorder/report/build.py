@@ -31,8 +31,8 @@ from inorder.watch.status import WatchPlace
 
 from .comparison import Comparison, FailedItem, compare_rows
 from .dataset import build_dataset
+from .deltas import list_deltas
 from .items import TRACEBACK_MAX, FailureList, ItemDigest, TextCounter, fill_buckets, read_run_rows
-from .limits import list_deltas, list_limits
 from .model import (
     DurationStats,
     ItemCounts,
@@ -82,7 +82,6 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
         dataset=build_dataset(root) if dataset else None,
         comparison=comparison,
         watch=None if runs else WatchPlace(root).read(),
-        limits=list_limits(reports, comparison),
     )
 
 

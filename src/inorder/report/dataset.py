@@ -7,40 +7,24 @@ from inorder.errors import InorderError
 from inorder.library.connection import library_path
 from inorder.library.reader import LibraryReader, LibraryRun
 from inorder.pipeline.outcome import FileCounts, decode_outcome
-from inorder.pipeline.state import describe_files, describe_state, read_state
+from inorder.pipeline.state import describe_files, read_state
 from inorder.stage.sources import quote_id
 
 from .contents import summarize_step
 from .model import (
     ROWS_MAX,
     DatasetReport,
-    DiskUsage,
     FilePoint,
     LibraryContents,
     SourceContents,
     StepContents,
 )
 
-_FOLDERS = {
-    "manifests": "manifests",
-    "journal": "journals",
-    "telemetry": "telemetry",
-    "attempts": "attempt logs",
-    "cache": "hashes of files",
-    ".staging": "results that are not committed",
-    "locks": "locks",
-    ".": "library, and files directly in DATA",
-}
-
 
 def build_dataset(data: str) -> DatasetReport:
     """Describe the contents of DATA."""
-    disk = _describe_disk(data)
-    return DatasetReport(
-        library=_describe_library(data),
-        disk=disk[:ROWS_MAX],
-        bytes_total=sum(usage.bytes for usage in disk),
-    )
+    bytes_total = sum(folder["bytes"] for folder in measure_folders(data).values())
+    return DatasetReport(library=_describe_library(data), bytes_total=bytes_total)
 
 
 def _describe_library(data: str) -> LibraryContents | None:
@@ -64,7 +48,6 @@ def _describe_library(data: str) -> LibraryContents | None:
         return None
     return LibraryContents(
         line=describe_files(state),
-        lines={subject: lines for subject, lines in describe_state(state).items() if subject != "files" and lines},
         sources=sources[:ROWS_MAX],
         generation=state.generation,
         published_ms=int(state.published_at * 1000),
@@ -77,13 +60,7 @@ def _describe_library(data: str) -> LibraryContents | None:
 def _describe_run(run: LibraryRun) -> FilePoint:
     outcome = decode_outcome(run.outcome)
     counts = FileCounts() if outcome is None else outcome.counts
-    return FilePoint(run_id=run.run_id, began_ms=int(run.began_at * 1000), counts=counts, files=counts.files)
-
-
-def _describe_disk(data: str) -> list[DiskUsage]:
-    """The folders of DATA by what they hold, the largest first."""
-    usages = [DiskUsage(name=_FOLDERS.get(name, name), **sums) for name, sums in measure_folders(data).items()]
-    return sorted(usages, key=lambda usage: -usage.bytes)
+    return FilePoint(run_id=run.run_id, began_ms=int(run.began_at * 1000), counts=counts)
 
 
 def measure_folders(data: str) -> dict[str, dict[str, int]]:

@@ -299,7 +299,6 @@ class FilePoint(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     began_ms: int
     counts: FileCounts
-    files: int
 
 
 class StepContents(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,8 +323,6 @@ class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
 
     line: str
     """Their counts in words."""
-    lines: dict[str, list[str]]
-    """What can be searched, and what is not read."""
     sources: list[SourceContents] = []
     generation: int
     published_ms: int
@@ -334,20 +331,12 @@ class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
 
 
-class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of DATA."""
-
-    name: str
-    files: int
-    bytes: int
-
-
 class DatasetReport(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of DATA."""
 
     library: LibraryContents | None = None
-    disk: list[DiskUsage] = []
     bytes_total: int = 0
+    """Its size on disk."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -379,5 +368,3 @@ class PipelineReport(msgspec.Struct, frozen=True, kw_only=True):
     comparison: Comparison | None = None
     watch: WatchStatus | None = None
     """The watch of this DATA, or the last one; None: there was none, or chosen runs are shown."""
-    limits: list[str] = []
-    """Every list that was cut, in words."""

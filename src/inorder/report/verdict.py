@@ -133,7 +133,7 @@ def _judge_comparison(before: RunReport, after: RunReport, comparison: Compariso
     change = 100 * (after.items_per_s / before.items_per_s - 1) if before.items_per_s else 0.0
     rate = "as fast as" if abs(change) < _SAME_PERCENT else f"{abs(change):.0f} % {_name_change(change)} than"
     facts = [
-        f"{comparison.new_failures_total:,} new failures",
+        _count(comparison.new_failures_total, "new failure"),
         f"{comparison.fixed_total:,} fixed",
         f"{comparison.slower_total:,} of {comparison.compared:,} {'steps of files' if after.is_pass else 'items'} took "
         "longer",

@@ -126,23 +126,15 @@ def draw_workers(timeline: WorkerTimeline, active_ms: int) -> list[tuple[str, st
 
 def draw_histogram(stats: DurationStats) -> str:
     """A histogram of durations."""
-    bars = [(f"up to {format_ms(bound)}", count) for bound, count in stats.buckets]
-    first, last = (format_ms(stats.buckets[place][0]) for place in (0, -1)) if bars else ("", "")
-    ends = f"<div class='ends'><span>up to {first}</span><span>{last}</span></div>"
-    label = f"{stats.title} time: median {format_ms(stats.p50_ms)}, 95 % {format_ms(stats.p95_ms)}."
-    return f"{draw_bars(bars, label, 'items')}{ends}"
-
-
-def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str) -> str:
-    """Bars side by side, the first and the last of them named."""
-    most = max((count for _, count in bars), default=0)
-    plot = SvgPlot(max(1, len(bars)), max(1, most), 90)
-    for place, (name, count) in enumerate(bars):
+    plot = SvgPlot(len(stats.buckets), max(count for _, count in stats.buckets), 90)
+    for place, (bound, count) in enumerate(stats.buckets):
         if count:
-            least = max(count, most * 0.02)
-            title = f"{name}: {count:,} {noun}"
-            plot.add_box((place + 0.06, place + 0.94), (0, least), "bar", title)
-    return plot.render("bars", label, time=False)
+            title = f"up to {format_ms(bound)}: {format_plural(count, 'item')}"
+            plot.add_box((place + 0.06, place + 0.94), (0, count), "bar", title)
+    first, last = (format_ms(stats.buckets[place][0]) for place in (0, -1))
+    label = f"{stats.title} time: median {format_ms(stats.p50_ms)}, 95 % {format_ms(stats.p95_ms)}."
+    ends = f"<div class='ends'><span>up to {first}</span><span>{last}</span></div>"
+    return plot.render("bars", label, time=False) + ends
 
 
 def _make_points(times: Sequence[int], values: Sequence[int], start: int = 0) -> list[tuple[float, float]]:

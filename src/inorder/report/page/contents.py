@@ -16,10 +16,10 @@ _RUNS_SHOWN = 20
 
 def make_contents(dataset: DatasetReport) -> str:
     """What DATA holds: documents, source files, chunks, vectors, sources, and its size on disk."""
-    disk = ("On disk", format_bytes(dataset.bytes_total), "")
     library = dataset.library
     if library is None:
-        return f"<h2>Dataset</h2>{make_tiles([disk])}"
+        return ""
+    disk = ("On disk", format_bytes(dataset.bytes_total), "")
     published = f"published {format_time(library.published_ms)}" if library.published_ms else "not published yet"
     contents = {step.step: step.contents for step in library.steps}
     return (

@@ -20,17 +20,15 @@ from .tables import describe_cut, make_table
 from .text import escape_text, format_bytes, format_count, format_ms, format_plural, format_rate, isolate
 
 
-def make_engine_room(runs: Sequence[RunReport], limits: Sequence[str]) -> str:
+def make_engine_room(runs: Sequence[RunReport]) -> str:
     """What was measured of the runs; empty: nothing was, because they had nothing to do."""
     shown = "".join(_make_run(run) for run in runs if _has_done_something(run))
     if not shown:
         return ""
-    cut = "".join(f"<li>{escape_text(text)}</li>" for text in limits)
-    cut = f'<div class="card"><h3>Limits of this page</h3><ul>{cut}</ul></div>' if cut else ""
     return (
         '<section id="engine" aria-label="Engine room"><details><summary><h2>Engine room</h2> '
         "<span>how workers computed and committed, and what took longest</span></summary>"
-        f"{shown}{cut}</details></section>"
+        f"{shown}</details></section>"
     )
 
 
@@ -42,6 +40,7 @@ def _make_run(run: RunReport) -> str:
     facts = [f"run {run.run_id}", f"started {format_time(run.started_ms)}"]
     facts += [f"{len(run.parts) - 1} times resumed"] if len(run.parts) > 1 else []
     facts += [text for text in (run.host, f"inorder {run.version}" if run.version else "", run.policy) if text]
+    facts += [f"{format_plural(run.damaged_lines, 'damaged line')} left out"] if run.damaged_lines else []
     command = f'<p class="facts"><code>{escape_text(run.command)}</code></p>' if run.command else ""
     return (
         f'<div id="engine-{run.run_id}"><h3 class="run-name">{escape_text(run.stage)}</h3><p class="facts">'
@@ -163,7 +162,7 @@ def _make_workers(run: RunReport) -> str:
         f'<p class="note">{escape_text(stats.meaning)}</p><p class="quantiles">median {format_ms(stats.p50_ms)} · '
         f"95 % {format_ms(stats.p95_ms)} · most {format_ms(stats.max_ms)}</p></figure>"
         for stats in run.durations
-        if stats.count
+        if stats.buckets
     )
     return (
         f'<div class="card"><h3>Workers{cut}</h3>{drawn}<div class="histograms">{histograms}</div>'

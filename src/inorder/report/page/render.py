@@ -75,7 +75,7 @@ def render_main(report: PipelineReport) -> str:
     }
     stages = [] if report.comparison is not None else [run for run in report.runs if not run.is_pass]
     links = {name: _TITLES[name] for name in parts} | {f"run-{run.run_id}": run.stage for run in stages}
-    engine = make_engine_room(report.runs, report.limits)
+    engine = make_engine_room(report.runs)
     links |= {"engine": "Engine room"} if engine else {}
     activity = "".join(make_activity(run) for run in report.runs if run.is_pass)
     made = "".join(make_stage(run, report.data) for run in stages)

@@ -1,44 +1,11 @@
-"""What a report leaves out, in words; and the values of two runs beside each other."""
+"""The values of two runs beside each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
-from .comparison import Comparison, Delta
+from .comparison import Delta
 from .model import DurationStats, RunReport
-
-
-def list_limits(runs: Sequence[RunReport], comparison: Comparison | None) -> list[str]:
-    """Every list that was cut, with the number of all its members."""
-    found = [text for run in runs for text in _list_run_limits(run)]
-    if comparison is not None and comparison.items_max is not None:
-        found.append(f"comparison: of the first run, the first {comparison.items_max:,} items are compared")
-    return found
-
-
-def _list_run_limits(run: RunReport) -> Iterator[str]:
-    processed = len(run.slowest) if run.is_pass else run.counts.succeeded + run.counts.failed
-    shown = {
-        "failed items": (len(run.failures.rows), run.failures.total),
-        "reasons of failures": (len(run.failures.groups), run.failures.groups_total),
-        "reasons of skipped items": (len(run.skips.rows), run.skips.distinct),
-        "texts of warnings": (len(run.warnings.rows), run.warnings.distinct),
-        "slowest items": (len(run.slowest), processed),
-        "workers": (len(run.worker_timeline.rows), run.worker_timeline.total),
-        "windows": (len(run.windows), run.windows_total),
-        "pauses and stalls": (len(run.spans), run.spans_total),
-        "points of the charts, made of measurements": (len(run.series.at_ms), run.series.seen),
-    }
-    for kind, total in run.mark_counts.items():
-        shown[f"marks of kind {kind}"] = (sum(mark.kind == kind for mark in run.marks), total)
-    for name, (count, total) in shown.items():
-        if count < total:
-            yield f"{run.stage}: {count:,} of {total:,} {name} shown"
-    without = sum(not item.traceback for item in run.failures.rows)
-    if without and without < len(run.failures.rows):
-        yield f"{run.stage}: tracebacks of the first {len(run.failures.rows) - without:,} failed items"
-    if run.damaged_lines:
-        yield f"{run.stage}: {run.damaged_lines:,} damaged lines of the manifest or the telemetry are left out"
 
 
 def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
