@@ -91,7 +91,7 @@ def get(connection: http.client.HTTPConnection, path: str) -> bytes:
 FRAME = "style.css bar.css pages.css theme.js icon.svg app.js dom.js frame.js api.js"
 PAGES = {
     "search": ("/search", f"{FRAME} search.js", ("/api/data", "/api/facets")),
-    "documents": ("/documents", f"{FRAME} documents.js", ("/api/data", "/api/documents?k=100")),
+    "files": ("/files", f"{FRAME} files.js", ("/api/data", "/api/file-facets", "/api/files?k=100")),
 }
 """The page, its files, and the calls of its script."""
 

@@ -51,7 +51,9 @@ class ServedSite:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedSite]:
     folder = tmp_path_factory.mktemp("served")
-    make_site(folder)
+    runs = make_site(folder)
+    runs.write(**{"torn.pdf": b"%PDF-1.4 torn", "empty.txt": ""})
+    runs.read_docs()
     served = ServedSite("--data", "data", folder=folder)
     yield served
     served.close()
@@ -144,10 +146,11 @@ def test_a_run_is_followed_to_its_end(tmp_path: Path, open_page: OpenPage) -> No
 PAGES = {
     "search": "/search?q=lamp",
     "search-empty": "/search",
-    "documents": "/documents",
+    "files": "/files",
     "document-pdf": "/document?id=docs/tides.pdf&chunk=0",
     "document-markdown": "/document?id=docs/note.md",
-    "document-skipped": "/document?id=docs/lamp.py",
+    "document-failed": "/document?id=docs/torn.pdf",
+    "document-not-read": "/document?id=docs/empty.txt",
     "code": "/code?id=docs/lamp.py#L9",
     "runs": "/runs",
 }

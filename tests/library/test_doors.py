@@ -127,20 +127,21 @@ def test_pages_list_documents_and_show_their_steps(site: Site) -> None:
     client = make_client(site.library)
     [data] = client.get("/api/data").json()["data"]
     assert data["has_index"]
-    listed = client.get("/api/documents?k=500").json()
-    statuses = {each["id"]: each["status"] for each in listed["documents"]}
+    listed = client.get("/api/files?k=500").json()
+    statuses = {each["id"]: each["status"] for each in listed["files"]}
     assert listed["total"] == len(statuses)
     assert statuses["docs/first.md"] == "read"
     assert statuses["docs/second.md"] == "copy"
     assert statuses["docs/archive/torn-report.pdf"] == "failed"
-    assert client.get("/api/documents?status=failed&text=torn").json()["total"] == 1
-    steps = {step["stage"]: step for step in client.get("/api/document?id=docs/first.md").json()["steps"]}
-    assert {name: step["status"] for name, step in steps.items()} == dict.fromkeys(
-        ("doctags", "chunk", "embed (dense)", "index"), "success"
+    assert client.get("/api/files?status=failed&text=torn").json()["total"] == 1
+    steps = {step["step"]: step for step in client.get("/api/document?id=docs/first.md").json()["state"]["steps"]}
+    assert {name: step["result"] for name, step in steps.items()} == dict.fromkeys(
+        ("doctags", "chunk", "index", "embed:dense"), "made"
     )
     assert steps["chunk"]["facts"]["chunks"] >= 1
-    failed = client.get("/api/document?id=docs/archive/torn-report.pdf").json()["steps"][0]
-    assert (failed["status"], failed["note"]) == ("failure", "the PDF is damaged or truncated")
+    failed = client.get("/api/document?id=docs/archive/torn-report.pdf").json()["state"]
+    assert (failed["status"], failed["reason"]) == ("failed", "the PDF is damaged or truncated")
+    assert [step["result"] for step in failed["steps"]] == ["failed", "not reached", "not reached"]
     found = client.get("/api/search?q=storm").json()
     assert found["hits"]
     assert found["generation"] >= 1

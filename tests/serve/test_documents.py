@@ -19,14 +19,51 @@ pytestmark = pytest.mark.req("VIS-2")
 SECRET = "the combination is 4711"
 
 
-def test_documents_are_listed_with_those_that_failed(site: Site, client: TestClient) -> None:
-    found = client.get("/api/documents").json()
-    assert found["total"] == 4, "source code is no document"
-    assert client.get("/api/documents?k=2").json()["documents"] == found["documents"][:2]
-    after = found["documents"][1]["id"]
-    assert client.get("/api/documents", params={"after": after}).json()["documents"] == found["documents"][2:]
-    assert client.get("/api/documents?text=%25").json()["total"] == 0, "no character is a wildcard"
-    assert [each["id"] for each in client.get("/api/documents?text=TIDES").json()["documents"]] == ["docs/tides.pdf"]
+def list_files(client: TestClient, **params: str | int) -> list[str]:
+    found = client.get("/api/files", params=params).json()
+    assert found["total"] >= len(found["files"])
+    return [each["id"] for each in found["files"]]
+
+
+def test_files_are_listed_in_pages(client: TestClient) -> None:
+    found = list_files(client)
+    assert found == ["docs/deep/storm.md", "docs/lamp.py", "docs/note.md", "docs/tempest.html", "docs/tides.pdf"]
+    assert list_files(client, k=2) == found[:2]
+    assert list_files(client, k=2, after=found[1]) == found[2:4]
+    assert client.get("/api/files?k=2").json()["total"] == 5
+    assert list_files(client, text="%") == [], "no character is a wildcard"
+    assert list_files(client, text="TIDES") == ["docs/tides.pdf"]
+
+
+def test_files_are_filtered_by_state_type_and_source(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.write(
+        **{
+            "a.md": NOTE,
+            "b.md": NOTE,
+            "torn.PDF": b"%PDF-1.4 torn",
+            "scan.png": b"\x89PNG\r\n\x1a\n0",
+            "Makefile": "all:",
+        }
+    )
+    more = tmp_path / "docs_2" / "more.md"
+    more.parent.mkdir()
+    more.write_text("# More\n\nOf it.\n")
+    site.run(site.docs, more.parent)
+    client = make_client(site.data)
+    assert list_files(client, status="read") == ["docs/Makefile", "docs/a.md", "docs_2/more.md"]
+    assert list_files(client, status="copy") == ["docs/b.md"]
+    assert list_files(client, type=".pdf") == ["docs/torn.PDF"]
+    assert list_files(client, type="Makefile") == ["docs/Makefile"]
+    assert list_files(client, type=".md", status="read", source="docs") == ["docs/a.md"], "_ is no wildcard"
+    assert list_files(client, source="docs_2") == ["docs_2/more.md"]
+    facets = client.get("/api/file-facets").json()
+    counts = {name: facets[name] for name in ("files", "read", "copies", "failed", "not_read")}
+    assert counts == {"files": 6, "read": 3, "copies": 1, "failed": 1, "not_read": 1}
+    for kind in ("types", "sources"):
+        for facet in facets[kind]:
+            assert len(list_files(client, **{kind[:-1]: facet["value"]})) == facet["count"]
+    assert client.get("/api/files?status=skipped").status_code == 400
 
 
 def test_a_page_of_a_document_has_blocks_with_boxes_and_chunks(client: TestClient) -> None:
@@ -45,16 +82,42 @@ def test_a_page_of_a_document_has_blocks_with_boxes_and_chunks(client: TestClien
     assert client.get("/api/document?id=docs/tides.pdf&page=9").status_code == 404
 
 
-def test_a_document_shows_its_way_through_the_steps(client: TestClient) -> None:
-    steps = {step["stage"]: step for step in client.get("/api/document?id=docs/note.md").json()["steps"]}
-    assert {name: step["status"] for name, step in steps.items()} == dict.fromkeys(
-        ("doctags", "chunk", "embed (dense)", "index"), "success"
+def test_a_file_shows_what_each_step_made_of_it(client: TestClient) -> None:
+    state = client.get("/api/document?id=docs/note.md").json()["state"]
+    assert (state["status"], state["is_code"], state["lost"], state["help"]) == ("read", False, [], "")
+    steps = {step["step"]: step for step in state["steps"]}
+    assert {name: step["result"] for name, step in steps.items()} == dict.fromkeys(
+        ("doctags", "chunk", "index", "embed:dense"), "made"
     )
     assert steps["doctags"]["facts"]["tables"] == 1
-    code = client.get("/api/document?id=docs/lamp.py").json()
-    assert code["blocks"] == []
-    steps = {step["stage"]: step for step in code["steps"]}
-    assert (steps["doctags"]["status"], steps["index"]["facts"]["kind"]) == ("none", "code")
+    assert all(step["duration_s"] > 0 for step in steps.values())
+
+
+def test_source_code_goes_through_its_own_steps(client: TestClient) -> None:
+    state = client.get("/api/document?id=docs/lamp.py").json()["state"]
+    assert (state["status"], state["is_code"]) == ("read", True)
+    assert [(step["step"], step["result"]) for step in state["steps"]] == [("index", "made")]
+    assert client.get("/api/source?id=docs/lamp.py").json()["state"] == state
+
+
+def test_a_file_says_why_it_failed_what_was_lost_and_what_would_help(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    sample = Path(__file__).parents[2] / "examples" / "sample" / "archive"
+    for name in ("sealed-letters.pdf", "logbook-1952.pdf", "never-written.txt"):
+        shutil.copy(sample / name, site.docs)
+    site.read_docs()
+    client = make_client(site.data)
+    sealed, scanned, empty = (
+        client.get(f"/api/document?id=docs/{name}").json()["state"]
+        for name in ("sealed-letters.pdf", "logbook-1952.pdf", "never-written.txt")
+    )
+    assert (sealed["status"], sealed["reason"]) == ("failed", "the PDF is encrypted with a password")
+    assert "--password-file" in sealed["help"]
+    assert [step["result"] for step in sealed["steps"]] == ["failed", "not reached", "not reached"]
+    assert (scanned["status"], scanned["help"]) == ("read", "")
+    assert any("--ocr" in text for text in scanned["lost"])
+    assert any("page 2" in text for text in scanned["lost"])
+    assert (empty["status"], empty["reason"], empty["steps"]) == ("not read", "the file is empty", [])
 
 
 def test_tables_are_tables(client: TestClient) -> None:
@@ -266,11 +329,11 @@ def test_results_of_children_are_kept_up_to_a_limit() -> None:
 @pytest.mark.slow
 def test_the_list_follows_later_runs(tmp_path: Path) -> None:
     docs, client = make_own_site(tmp_path)
-    assert client.get("/api/documents").json()["total"] == 2
+    assert len(list_files(client)) == 2
     (docs / "new.md").write_text("# New")
     (docs / "note.md").unlink()
     Site(tmp_path).read_docs()
-    found = client.get("/api/documents").json()["documents"]
+    found = client.get("/api/files").json()["files"]
     assert [(each["id"], each["status"]) for each in found] == [
         ("docs/deep/storm.md", "read"),
         ("docs/new.md", "read"),
@@ -284,7 +347,7 @@ def test_files_that_are_failed_not_read_or_copies_are_listed_as_the_run_counts_t
     site.write(**{"a.md": NOTE, "b.md": NOTE, "torn.pdf": b"%PDF-1.4 torn", "scan.png": b"\x89PNG\r\n\x1a\n0"})
     outcome = site.read_docs()
     client = make_client(site.data)
-    found = client.get("/api/documents").json()["documents"]
+    found = client.get("/api/files").json()["files"]
     assert [(each["id"], each["status"]) for each in found] == [
         ("docs/a.md", "read"),
         ("docs/b.md", "copy"),
@@ -292,9 +355,8 @@ def test_files_that_are_failed_not_read_or_copies_are_listed_as_the_run_counts_t
         ("docs/torn.pdf", "failed"),
     ]
     assert (outcome.counts.failed, outcome.counts.not_read, outcome.counts.copies) == (1, 1, 1)
-    assert client.get("/api/documents", params={"status": "failed"}).json()["total"] == 1
-    steps = client.get("/api/document?id=docs/b.md").json()["steps"]
-    assert (steps[0]["status"], steps[0]["note"]) == ("copy", "the same content as docs/a.md")
+    state = client.get("/api/document?id=docs/b.md").json()["state"]
+    assert (state["status"], state["copy_of"], state["steps"]) == ("copy", "docs/a.md", [])
 
 
 @pytest.mark.slow
@@ -302,6 +364,8 @@ def test_the_warnings_of_a_document_are_shown(tmp_path: Path) -> None:
     site = Site(tmp_path)
     site.write(**{"scan.html": "<nav>Only a menu</nav>"})
     site.read_docs()
-    [step, *_] = make_client(site.data).get("/api/document?id=docs/scan.html").json()["steps"]
-    assert (step["stage"], step["status"]) == ("doctags", "success")
+    state = make_client(site.data).get("/api/document?id=docs/scan.html").json()["state"]
+    step = state["steps"][0]
+    assert (step["step"], step["result"]) == ("doctags", "made")
     assert any("only navigation" in warning for warning in step["warnings"]), step
+    assert state["lost"] == step["warnings"]

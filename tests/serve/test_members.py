@@ -67,7 +67,7 @@ def test_a_member_is_shown_and_saved(client: TestClient, item_id: str, text: str
 
 
 def test_a_member_whose_name_leads_out_of_its_archive_is_read_from_the_archive(client: TestClient, built: Site) -> None:
-    ids = [each["id"] for each in client.get("/api/documents").json()["documents"]]
+    ids = [each["id"] for each in client.get("/api/files").json()["files"]]
     [item_id] = [each for each in ids if each.endswith("secret.md")]
     assert item_id.startswith("docs/box.zip/")
     assert client.get("/api/download", params={"id": item_id}).content == OUTSIDE

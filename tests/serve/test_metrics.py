@@ -5,10 +5,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 import inorder
+from inorder.serve.api.metrics import FILE_FAMILIES
 from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.prometheus import FAMILIES, format_sample
@@ -55,9 +57,9 @@ def test_every_metric_of_the_telemetry_has_a_name() -> None:
     assert sorted([*shown, *NOT_NUMBERS]) == sorted(METRICS)
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *SERVER_FAMILIES])
+@pytest.mark.parametrize("name", [*FAMILIES, *FILE_FAMILIES, *SERVER_FAMILIES])
 def test_names_have_base_units_and_counters_end_with_total(name: str) -> None:
-    kind, text = (FAMILIES.get(name) or SERVER_FAMILIES[name])[:2]
+    kind, text = (FAMILIES | FILE_FAMILIES | SERVER_FAMILIES)[name][:2]
     assert name.startswith("inorder_")
     assert (kind == "counter") == name.endswith("_total")
     assert "_ms" not in name
@@ -77,6 +79,25 @@ def test_the_latest_run_of_every_stage_is_shown(client: TestClient) -> None:
     assert found["inorder_run_end_time_seconds"][labels] >= found["inorder_run_start_time_seconds"][labels]
     stages = {re.search('stage="([^"]+)"', each)[1] for each in found["inorder_run_info"]}  # type: ignore[index]
     assert stages == {"run"}
+
+
+@pytest.mark.req("PIP-5")
+def test_files_are_counted_as_the_run_counts_them(tmp_path: Path) -> None:
+    own = Site(tmp_path)
+    own.write(
+        **{"a.md": "# Lamps\n\nOil.\n", "b.md": "# Lamps\n\nOil.\n", "torn.pdf": b"%PDF-1.4 torn", "empty.txt": ""}
+    )
+    for _ in range(2):
+        outcome, client = own.read_docs(), make_client(own.data)
+        found = read(client)
+        expected = msgspec.to_builtins(outcome.counts)
+        labels = {f'data="data",class="{name}"': count for name, count in expected.items()}
+        assert found["inorder_run_files"] == labels
+        assert found["inorder_documents"] == {'data="data"': outcome.documents}
+        assert found["inorder_source_files"] == {'data="data"': outcome.source_files}
+        files = client.get("/api/report").json()["runs"][0]["files"]
+        assert files["counts"] == expected
+        assert (files["documents"], files["not_read"]) == (outcome.documents, outcome.not_read)
 
 
 def test_the_server_counts_its_requests(site: Site) -> None:
@@ -134,7 +155,7 @@ def test_the_dashboard_uses_only_names_that_exist() -> None:
     panels = json.loads(dashboard.read_text(encoding="utf-8"))["panels"]
     queries = [target["expr"] for panel in panels for target in panel["targets"]]
     words = {word for query in queries for word in re.findall("inorder_[a-z_]+", query)}
-    known = {*FAMILIES, *SERVER_FAMILIES}
+    known = {*FAMILIES, *FILE_FAMILIES, *SERVER_FAMILIES}
     assert {re.sub(r"_(bucket|count|sum)$", "", word) if word not in known else word for word in words} <= known
     assert len(words) >= 15
     assert len({panel["id"] for panel in panels}) == len(panels)

@@ -167,7 +167,7 @@ def test_too_many_streams_are_refused(site: Site) -> None:
 def test_the_report_is_available_as_data(client: TestClient) -> None:
     found = client.get("/api/report").json()
     [run] = found["runs"]
-    assert (run["stage"], run["files"]["line"]) == ("run", "5 files: 5 new")
+    assert (run["stage"], run["files"]["counts"]["new"]) == ("run", 5)
     assert found["verdict"]["level"] == "good"
     assert "5 files: 5 new" in found["verdict"]["sentence"]
     listed = client.get("/api/runs").json()

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from inorder import WorkItem
+from inorder.serve.api.metrics import FILE_FAMILIES
 from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage import contracts, freshness
 from inorder.stage import options as stage_options
@@ -150,6 +151,10 @@ def instruments() -> str:
 
 def prometheus_metrics() -> str:
     return table(("name", "type", "help"), [(code(name), *family[:2]) for name, family in FAMILIES.items()])
+
+
+def prometheus_files() -> str:
+    return table(("name", "type", "help"), [(code(name), *said) for name, said in FILE_FAMILIES.items()])
 
 
 def prometheus_watch() -> str:

@@ -68,6 +68,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("observability.md", "attempt-statuses"): stage.attempt_statuses,
     ("observability.md", "otel-instruments"): stage.instruments,
     ("observability.md", "prometheus-metrics"): stage.prometheus_metrics,
+    ("observability.md", "prometheus-files"): stage.prometheus_files,
     ("observability.md", "prometheus-watch"): stage.prometheus_watch,
     ("observability.md", "prometheus-server"): stage.prometheus_server,
 }
@@ -92,6 +93,7 @@ PROVES = {
     "telemetry-events": "RUN-10",
     "telemetry-metrics": "RUN-10",
     "prometheus-metrics": "VIS-3",
+    "prometheus-files": "VIS-3",
     "prometheus-watch": "VIS-3",
     "prometheus-server": "VIS-3",
 }

@@ -39,11 +39,14 @@ _STATUS = (
     f"WHEN {_FAILURE} IS NOT NULL THEN 'failed' ELSE 'read' END"
 )
 _LISTED = (
-    f"SELECT item_id AS id, {_STATUS} AS status, COALESCE({_NOTE}, '') AS note FROM items "
-    "WHERE removed = 0 AND items.kind NOT GLOB 'code:*' AND items.kind NOT GLOB 'part:*' "
+    f"SELECT item_id AS id, {_STATUS} AS status, COALESCE({_NOTE}, '') AS note, kind GLOB 'code:*' AS is_code "
+    "FROM items WHERE removed = 0 AND items.kind NOT GLOB 'part:*' "
     f"AND (items.kind NOT GLOB 'archive:*' OR {_FAILURE} IS NOT NULL)"
 )
-_MATCHING = "(:status = '' OR status = :status) AND id LIKE '%' || :text || '%' ESCAPE '\\'"
+_MATCHING = (
+    "(:status = '' OR status = :status) AND id LIKE '%' || :text || '%' ESCAPE '\\' "
+    "AND id LIKE '%' || :ending ESCAPE '\\' AND (id || '/') LIKE :source || '%' ESCAPE '\\'"
+)
 
 
 class StepFacts(NamedTuple):
@@ -68,13 +71,14 @@ class FileStep(NamedTuple):
 
 
 class FileStatus(NamedTuple):
-    """A file that is no source code, and what became of it."""
+    """A file, and what became of it."""
 
     item_id: str
     status: str
     """`read`, `failed`, `not read` or `copy`."""
     note: str
     """The error, why it is not read, or which file it is a copy of."""
+    is_code: bool
 
 
 def count_done(library: LibraryReader, step: str) -> int:
@@ -201,20 +205,49 @@ def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[FileStep
         yield FileStep(names[key % STEPS_MAX], duration, found, attempts, message, warnings)
 
 
-def list_documents(
-    library: LibraryReader, after: str, count: int, status: str, text: str
+class FileFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which files to list; an empty text: any."""
+
+    status: str = ""
+    text: str = ""
+    """A part of the id."""
+    ending: str = ""
+    """The end of the id."""
+    source: str = ""
+    """The name of the source, as ids have it."""
+
+
+def list_statuses(
+    library: LibraryReader, wanted: FileFilter, after: str = "", count: int = PAGE
 ) -> tuple[list[FileStatus], int]:
-    """Return files that are no source code, in the order of their ids, those that follow `after`; and the number of all
-    that meet the conditions. `text` is a part of the id."""
-    pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    values = {"status": status, "text": pattern, "after": after, "count": count}
+    """Return files in the order of their ids, those that follow `after`; and the number of all that meet the
+    conditions."""
+    values = {name: _escape(text) for name, text in msgspec.to_builtins(wanted).items()}
+    values |= {"status": wanted.status, "source": values["source"] + "/" if wanted.source else ""}
+    condition = f"FROM ({_LISTED}) WHERE {_MATCHING}"
+    query = f"SELECT id, status, note, is_code {condition} AND id > :after ORDER BY id LIMIT :count"
     with library.snapshot() as connection:
-        rows = connection.execute(
-            f"SELECT id, status, note FROM ({_LISTED}) WHERE {_MATCHING} AND id > :after ORDER BY id LIMIT :count",
-            values,
-        ).fetchall()
-        [total] = connection.execute(f"SELECT COUNT(*) FROM ({_LISTED}) WHERE {_MATCHING}", values).fetchone()
-    return [FileStatus(*row) for row in rows], total
+        rows = connection.execute(query, values | {"after": after, "count": count}).fetchall()
+        [total] = connection.execute(f"SELECT COUNT(*) {condition}", values).fetchone()
+    return [FileStatus(item_id, status, note, bool(is_code)) for item_id, status, note, is_code in rows], total
+
+
+def list_ids(library: LibraryReader) -> Iterator[str]:
+    """Yield the ids of all files, in their order."""
+    last = ""
+    while True:
+        with library.snapshot() as connection:
+            page = connection.execute(f"SELECT id FROM ({_LISTED}) WHERE id > ? ORDER BY id LIMIT {PAGE}", (last,))
+            ids = [row[0] for row in page]
+        yield from ids
+        if len(ids) < PAGE:
+            return
+        last = ids[-1]
+
+
+def _escape(text: str) -> str:
+    """Escape a text for LIKE."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _decode(extras: bytes | None) -> dict[str, Any]:

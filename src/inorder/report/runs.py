@@ -138,14 +138,15 @@ def _add_rest(stage: str, runs: list[StageRun], rest: Sequence[TelemetryFile]) -
 def _add_outcomes(data: str, runs: Sequence[StageRun]) -> list[StageRun]:
     """Add what each run did, and the runs that found nothing to do: only the library has them."""
     found = {run.run_id: run for run in runs}
-    for run_id, began_at, outcome in _list_library_runs(data):
+    for run_id, began_at, outcome in list_library_runs(data):
         if outcome:
             known = found.get(run_id, StageRun(stage=RUN, run_id=run_id, started_ms=int(began_at * 1000)))
             found[run_id] = msgspec.structs.replace(known, outcome=outcome)
     return sorted(found.values(), key=lambda run: run.started_ms)
 
 
-def _list_library_runs(data: str) -> list[LibraryRun]:
+def list_library_runs(data: str) -> list[LibraryRun]:
+    """Return the runs of the pipeline that the library has, the latest first; none if it cannot be read."""
     if not os.path.exists(library_path(data)):
         return []
     try:

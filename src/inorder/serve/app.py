@@ -25,7 +25,7 @@ from .security.limits import RequestLimits
 
 PAGES = {
     "/search": "index.html",
-    "/documents": "index.html",
+    "/files": "index.html",
     "/document": "index.html",
     "/code": "index.html",
     "/runs": "runs.html",

@@ -5,12 +5,15 @@ the telemetry and the manifests of the runs to their ends, so its interval grows
 `_SHARE` of one processor. A run that starts, ends or dies is shown at once.
 """
 
+import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock
 
 import msgspec
 
+from inorder.library.connection import library_path
 from inorder.report.build import build_report
 from inorder.report.page.render import render_main
 from inorder.report.runs import PASSES
@@ -69,7 +72,7 @@ class LiveFeed:
             progress = self._refresh()
             now_s = time.monotonic()
             stages = [(stage.stage, stage.run_id, stage.state) for stage in progress]
-            signature = stages, _sign_watch(WatchPlace(self._data).read())
+            signature = stages, self._sign_library(), _sign_watch(WatchPlace(self._data).read())
             is_outdated = self._is_active() and now_s >= self._report_due_s
             if self._report is None or signature != self._signature or is_outdated:
                 number = 1 if self._report is None else self._report.version + 1
@@ -85,6 +88,13 @@ class LiveFeed:
             self._progress = [_describe(run) for run in read_latest_runs(self._data)]
             self._progress_s = now_s
         return self._progress
+
+    def _sign_library(self) -> object:
+        """When the library was changed last; None: a run is changing it now. A run that finds nothing to do writes no
+        telemetry."""
+        with suppress(OSError):
+            return None if self._is_active() else os.stat(library_path(self._data)).st_mtime_ns
+        return None
 
     def _is_active(self) -> bool:
         return any(stage.state == "running" for stage in self._progress)

@@ -19,6 +19,7 @@ from inorder.serve.problems import RequestError
 from inorder.serve.sources import read_source
 
 from .endpoint import DataParams, ItemParams
+from .files import FileView, describe_file
 from .originals import require_code
 
 _HIGHLIGHT_BYTES_MAX = 512 * 1024
@@ -42,6 +43,7 @@ class SourceView(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     path: str
+    state: FileView | None
     language: str
     lines: list[HighlightedLine]
     symbols: list[CodeLocation]
@@ -79,6 +81,7 @@ def answer_source(catalog: Catalog, params: ItemParams) -> SourceView:
     return SourceView(
         id=params.id,
         path=path,
+        state=describe_file(data, params.id),
         language=language,
         lines=_highlight(text, os.path.basename(path)),
         symbols=symbols,

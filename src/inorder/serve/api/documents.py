@@ -1,28 +1,21 @@
-"""Documents: the list of them, and one document with its blocks, its chunks and its way through the stages."""
+"""One document, with its blocks, its chunks and what became of it."""
 
 from collections.abc import Iterator
-from contextlib import closing
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
 from inorder.dataset.document import DatasetDocument
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError
-from inorder.library.reader import LibraryReader
-from inorder.library.rows import DENSE
-from inorder.library.states import list_documents, read_states
-from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
 from inorder.serve.catalog import Catalog
 from inorder.serve.problems import NotFound
 
-from .endpoint import DataParams, ItemParams
+from .endpoint import ItemParams
+from .files import FileView, describe_file
 
 _BLOCKS_MAX = 400
 _TEXT_MAX = 20_000
-_NOTE_MAX = 300
-_ALWAYS = (DOCTAGS, CHUNK, INDEX, DENSE)
-"""Steps that are shown even if they have not reached a document."""
 _KINDS = {
     "title": "title",
     "section_header": "heading",
@@ -40,41 +33,6 @@ _KINDS = {
 }
 
 Box = tuple[float, float, float, float]
-
-
-class ListParams(DataParams, frozen=True, kw_only=True):
-    """Which documents to list."""
-
-    after: Annotated[str, msgspec.Meta(max_length=4096, description="The last id of the page before.")] = ""
-    k: Annotated[int, msgspec.Meta(ge=1, le=500, description="Number of documents.")] = 100
-    status: Literal["", "read", "failed", "not read", "copy"] = ""
-    text: Annotated[str, msgspec.Meta(max_length=500, description="A part of the id.")] = ""
-
-
-class ListedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is no source code, and what became of it."""
-
-    id: str
-    status: str
-    """`read`, `failed`, `not read` or `copy`."""
-    note: str
-    """The error, why it is not read, or which file it is a copy of."""
-
-
-class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of the list."""
-
-    total: int
-    """All documents that meet the conditions."""
-    documents: list[ListedItem]
-
-
-def answer_documents(catalog: Catalog, params: ListParams) -> DocumentList:
-    """List the files that are no source code, with those that are failed, not read, or copies."""
-    with closing(LibraryReader(catalog.get(params.data).path)) as library:
-        listed, total = list_documents(library, params.after, params.k, params.status, params.text)
-    found = [ListedItem(id=each.item_id, status=each.status, note=each.note[:_NOTE_MAX]) for each in listed]
-    return DocumentList(total=total, documents=found)
 
 
 class DocumentParams(ItemParams, frozen=True, kw_only=True):
@@ -125,25 +83,12 @@ class ChunkView(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class StageStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step has made of the document."""
-
-    stage: str
-    status: str
-    """`success`, `failure`, `not read`, `copy`, or `none`: it has not reached the document."""
-    duration_s: float = 0.0
-    attempts: int = 0
-    note: str = ""
-    warnings: list[str] = []
-    facts: dict[str, Any] = {}
-
-
 class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
     """One document, or one page of it."""
 
     id: str
     name: str
-    steps: list[StageStep]
+    state: FileView
     mimetype: str = ""
     pages: int = 0
     page: int = 0
@@ -157,19 +102,19 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_document(catalog: Catalog, params: DocumentParams) -> DocumentView:
-    """One document. A document that could not be read has only its way through the steps."""
+    """One document. A file that could not be read has only its state."""
     data = catalog.get(params.data)
-    steps = list(_list_steps(data.path, params.id))
+    state = describe_file(data.path, params.id)
+    if state is None:
+        raise NotFound(f"no file {params.id!r} in this DATA")
     try:
         document = data.get(params.id)
     except OperatorError:
-        if all(step.status == "none" for step in steps):
-            raise NotFound(f"no document {params.id!r} in this DATA") from None
-        return DocumentView(id=params.id, name=params.id.rpartition("/")[2], steps=steps)
-    return _describe(document, steps, params)
+        return DocumentView(id=params.id, name=params.id.rpartition("/")[2], state=state)
+    return _describe(document, state, params)
 
 
-def _describe(document: DatasetDocument, steps: list[StageStep], params: DocumentParams) -> DocumentView:
+def _describe(document: DatasetDocument, state: FileView, params: DocumentParams) -> DocumentView:
     record = msgspec.json.decode(document.write_record())
     chunks = document.chunks
     wanted = chunks[params.chunk] if 0 <= params.chunk < len(chunks) else None
@@ -191,7 +136,7 @@ def _describe(document: DatasetDocument, steps: list[StageStep], params: Documen
     return DocumentView(
         id=document.doc_id,
         name=document.name,
-        steps=steps,
+        state=state,
         mimetype=document.mimetype,
         pages=len(sizes),
         page=page if sizes else 0,
@@ -279,32 +224,3 @@ def _list_cells(grid: Any) -> Iterator[CellView]:
             columns=cell.get("col_span", 1),
             is_header=bool(cell.get("column_header") or cell.get("row_header")),
         )
-
-
-def _list_steps(data: str, item_id: str) -> Iterator[StageStep]:
-    """The steps of the pipeline. Why a file is not read is said of the first one."""
-    with closing(LibraryReader(data)) as library:
-        states = {each.step: each for each in read_states(library, item_id)}
-        file = library.get_file(item_id)
-    for step in (step for step in STEPS if step in states or step in _ALWAYS):
-        name, _, family = step.partition(":")
-        title = f"{name} ({family})" if family else name
-        found = states.get(step)
-        if found is not None:
-            facts = {key: each for key, each in found.extras.items() if isinstance(each, str | int | float) and each}
-            if step == INDEX and file is not None:
-                facts["kind"] = file.kind.partition(":")[0]
-            yield StageStep(
-                stage=title,
-                status="failure" if found.message else "success",
-                duration_s=round(found.duration_ms / 1000, 6),
-                attempts=found.attempts,
-                note=found.message,
-                warnings=found.warnings,
-                facts=facts,
-            )
-        elif step == DOCTAGS and file is not None and (file.reason or file.copy_of):
-            status, note = ("not read", file.reason) if file.reason else ("copy", f"the same content as {file.copy_of}")
-            yield StageStep(stage=title, status=status, note=note)
-        else:
-            yield StageStep(stage=title, status="none")

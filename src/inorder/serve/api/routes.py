@@ -5,8 +5,9 @@ from typing import Any
 from inorder.report.model import PipelineReport
 
 from .code import GraphParams, GraphView, SourceView, answer_graph, answer_source
-from .documents import DocumentList, DocumentParams, DocumentView, ListParams, answer_document, answer_documents
+from .documents import DocumentParams, DocumentView, answer_document
 from .endpoint import DataParams, Endpoint, ItemParams
+from .files import FileFacets, FileList, ListParams, answer_file_facets, answer_files
 from .originals import OriginalText, PageParams, answer_download, answer_original, answer_page
 from .overview import NoParams, Overview, answer_overview
 from .runs import ReportParams, RunList, answer_report, answer_runs
@@ -16,16 +17,18 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
     Endpoint("/api/data", "List the DATA directories that are served.", NoParams, Overview, answer_overview),
     Endpoint("/api/search", "Search documents and source code.", SearchParams, SearchResult, answer_search),
     Endpoint("/api/facets", "Count what an index contains, for filters.", DataParams, Facets, answer_facets),
+    Endpoint("/api/files", "List files, also those that failed or are not read.", ListParams, FileList, answer_files),
     Endpoint(
-        "/api/documents",
-        "List documents, also those that failed or were skipped.",
-        ListParams,
-        DocumentList,
-        answer_documents,
+        "/api/file-facets",
+        "Count files by what became of them, by type and by source.",
+        DataParams,
+        FileFacets,
+        answer_file_facets,
+        is_slow=True,
     ),
     Endpoint(
         "/api/document",
-        "Describe a document: blocks, chunks, and its way through the stages.",
+        "Describe a document: blocks, chunks, what each step made of it, what was lost, and what would help.",
         DocumentParams,
         DocumentView,
         answer_document,

@@ -2,7 +2,7 @@
 import { problem } from "/static/dom.js";
 import { page, params, showFrame } from "/static/frame.js";
 
-const MODULES = { search: "search.js", documents: "documents.js", document: "document.js", code: "code.js" };
+const MODULES = { search: "search.js", files: "files.js", document: "document.js", code: "code.js" };
 
 async function start() {
   const main = document.getElementById("main");

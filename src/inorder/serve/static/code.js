@@ -1,6 +1,7 @@
 // A source file with its definitions; who calls a definition, and what it calls.
 import { fetchJson } from "/static/api.js";
 import { isTyping, link, make, plural, say } from "/static/dom.js";
+import { makeState } from "/static/state.js";
 
 export async function show({ main, params, data, overview }) {
   const view = new CodeView(main, params.get("id") ?? "", data, overview.data.length > 1 ? { data } : {});
@@ -28,6 +29,7 @@ class CodeView {
       make("p", { class: "facts" }, [found.language, plural(lines.length, "line"), plural(found.symbols.length, "definition"), plural(found.chunks.length, "chunk")].filter(Boolean).map((text) => make("span", { class: "tag" }, text)),
         make("a", { href: link("/api/download", { ...this.shared, id: this.id }), download: "" }, "Download")),
       ...(found.note ? [make("p", { class: "notice" }, found.note)] : []),
+      ...(found.state ? makeState(found.state, this.shared).filter(Boolean) : []),
       make("div", { class: "code-page" }, make("aside", { class: "symbols", "aria-label": "Definitions" }, this.makeSymbols(), this.graph), this.code));
     this.showLine();
   }

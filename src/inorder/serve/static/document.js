@@ -1,8 +1,8 @@
 // One document: the original beside what was made of it.
 import { fetchJson } from "/static/api.js";
-import { isTyping, link, make, number, plural, problem, say, setSanitised } from "/static/dom.js";
+import { isTyping, link, make, number, plural, say, setSanitised } from "/static/dom.js";
+import { makeState } from "/static/state.js";
 
-const STATUS = { success: ["✓", "done"], failure: ["✕", "failed"], "not read": ["–", "not read"], copy: ["=", "a copy"], none: ["○", "not reached"] };
 const KINDS = { title: "title", heading: "heading", paragraph: "paragraph", list: "list item", table: "table", code: "code", formula: "formula", picture: "picture", caption: "caption or note", furniture: "page header or footer" };
 const TINTS = 6;
 
@@ -28,14 +28,14 @@ class DocumentView {
     this.page = found.page;
     this.chunksByNumber = new Map(found.chunks.map((chunk) => [chunk.number, chunk]));
     document.title = `${found.name} · inorder`;
-    const parts = [this.makeHead(), this.makeSteps()];
+    if (found.state.is_code && found.state.status === "read") {
+      location.replace(link("/code", { ...this.shared, id: this.id }));
+      return;
+    }
+    const parts = [this.makeHead(), ...makeState(found.state, this.shared)];
     if (found.blocks_total) {
       const pages = this.makePager();
       parts.push(pages, make("div", { class: "sides" }, this.makeOriginal(), this.makeResult()));
-    } else {
-      const isCode = found.steps.some(({ stage, facts }) => stage === "index" && facts.kind === "code");
-      parts.push(make("p", { class: "notice" }, "There is no text of this document in DATA. The steps above say why. ",
-        isCode && make("a", { href: link("/code", { ...this.shared, id: this.id }) }, "Open it as source code")));
     }
     this.main.replaceChildren(...parts.filter(Boolean));
     this.mark(this.chunk, true);
@@ -45,26 +45,12 @@ class DocumentView {
   makeHead() {
     const { found } = this;
     const folders = this.id.split("/");
-    const facts = [found.mimetype, found.pages > 0 && plural(found.pages, "page"), found.blocks_total > 0 && plural(found.blocks_total, "block"), plural(found.chunks_total, "chunk")];
+    const facts = [found.mimetype, found.pages > 0 && plural(found.pages, "page"), found.blocks_total > 0 && plural(found.blocks_total, "block"), found.chunks_total > 0 && plural(found.chunks_total, "chunk")];
     return make("div", { class: "document-head" },
       make("h1", { dir: "auto" }, folders.at(-1)),
       make("p", { class: "quiet", dir: "auto" }, folders.slice(0, -1).join(" / ")),
       make("p", { class: "facts" }, facts.filter(Boolean).map((text) => make("span", { class: "tag" }, text)),
         found.blocks_total > 0 && make("a", { href: link("/api/download", { ...this.shared, id: this.id }), download: "" }, "Download")));
-  }
-
-  makeSteps() {
-    return make("ol", { class: "steps", "aria-label": "Way through the steps" }, this.found.steps.map((step) => {
-      const [sign, word] = STATUS[step.status] ?? ["", step.status];
-      const facts = Object.entries(step.facts).filter(([, value]) => typeof value !== "string").slice(0, 8)
-        .map(([name, value]) => `${number(value)} ${(value === 1 ? name.replace(/s$/, "") : name).replaceAll("_", " ")}`).join(" · ");
-      return make("li", { class: `is-${step.status}` },
-        make("span", { class: `sign is-${step.status}`, "aria-hidden": "true" }, sign), make("strong", {}, step.stage), " ", make("span", {}, word),
-        step.status === "success" && step.duration_s > 0 && make("span", { class: "quiet" }, ` in ${formatSeconds(step.duration_s)}`),
-        step.note && make("div", { class: step.status === "failure" ? "bad-text" : "quiet" }, step.note),
-        facts && make("div", { class: "quiet small" }, facts),
-        step.warnings.map((text) => make("div", { class: "warn-text small" }, text)));
-    }));
   }
 
   makePager() {
@@ -206,8 +192,4 @@ function makeTable(cells) {
   for (const cell of cells) (rows[cell.row] ??= []).push(cell);
   const makeCell = (cell) => make(cell.is_header ? "th" : "td", { rowspan: cell.rows > 1 ? cell.rows : null, colspan: cell.columns > 1 ? cell.columns : null, scope: cell.is_header ? "col" : null, dir: "auto" }, cell.text);
   return make("table", {}, make("tbody", {}, Array.from(rows, (row) => make("tr", {}, (row ?? []).sort((a, b) => a.column - b.column).map(makeCell)))));
-}
-
-function formatSeconds(value) {
-  return value < 1 ? `${Math.max(1, Math.round(1000 * value))} ms` : `${value.toFixed(1)} s`;
 }

@@ -2,8 +2,8 @@
 import { fetchJson } from "/static/api.js";
 import { link, make } from "/static/dom.js";
 
-const PAGES = { search: "Search", documents: "Documents", runs: "Runs" };
-const SECTIONS = { document: "documents", code: "search" };
+const PAGES = { search: "Search", files: "Files", runs: "Runs" };
+const SECTIONS = { document: "files", code: "files" };
 const SIGNS = { light: "☀", dark: "☾", system: "◐" };
 
 export const params = new URLSearchParams(location.search);
