@@ -106,6 +106,34 @@ def test_filters_are_in_the_address_and_survive_a_reload(site: ServedSite, open_
     expect(page.locator("#results")).not_to_contain_text("note.md")
 
 
+def test_files_are_filtered_and_say_what_would_help(site: ServedSite, open_page: OpenPage) -> None:
+    page = site.visit(open_page(), "/files")
+    rows = page.locator(".documents li")
+    expect(rows).to_have_count(7)
+    page.get_by_label("State").select_option("failed")
+    expect(rows).to_have_count(1)
+    assert "status=failed" in page.url
+    expect(rows.first).to_contain_text("failed: the PDF is damaged")
+    page.reload()
+    expect(rows).to_have_count(1)
+    rows.first.get_by_role("link").click()
+    expect(page.locator(".notice")).to_contain_text("What would help: mend or replace the file")
+    expect(page.locator(".steps li").first).to_contain_text("doctags failed")
+    page.go_back()
+    page.get_by_label("State").select_option("")
+    page.get_by_label("Type").select_option(".py")
+    expect(rows).to_have_count(1)
+    rows.first.get_by_role("link").click()
+    page.wait_for_selector(".listing")
+    expect(page.locator(".steps")).to_contain_text("index made")
+
+
+def test_source_code_that_is_opened_as_a_document_is_shown_as_code(site: ServedSite, open_page: OpenPage) -> None:
+    page = site.visit(open_page(), "/document?id=docs/lamp.py")
+    page.wait_for_selector(".listing")
+    assert "/code?" in page.url
+
+
 @pytest.mark.parametrize("item", ["docs/deep/storm.md", "docs/tempest.html"])
 def test_a_hostile_document_executes_nothing(site: ServedSite, open_page: OpenPage, item: str) -> None:
     page = site.visit(open_page(), f"/document?id={item}")

@@ -114,8 +114,8 @@ def test_a_file_says_why_it_failed_what_was_lost_and_what_would_help(tmp_path: P
     assert (sealed["status"], sealed["reason"]) == ("failed", "the PDF is encrypted with a password")
     assert "--password-file" in sealed["help"]
     assert [step["result"] for step in sealed["steps"]] == ["failed", "not reached", "not reached"]
-    assert (scanned["status"], scanned["help"]) == ("read", "")
-    assert any("--ocr" in text for text in scanned["lost"])
+    assert (scanned["status"], "--ocr" in scanned["help"]) == ("read", True)
+    assert scanned["lost"][0] == "1 of 3 pages without text"
     assert any("page 2" in text for text in scanned["lost"])
     assert (empty["status"], empty["reason"], empty["steps"]) == ("not read", "the file is empty", [])
 

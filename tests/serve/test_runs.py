@@ -95,6 +95,21 @@ def test_a_run_is_followed_from_its_start_to_its_end_and_into_the_next(
     assert versions == sorted(set(versions))
 
 
+@pytest.mark.slow
+def test_a_run_that_found_nothing_to_do_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_PROGRESS_S", 0.0)
+    site = Site(tmp_path)
+    site.write(**{"note.md": "# Lamps\n\nOil.\n"})
+    site.read_docs()
+    feed = LiveFeed(str(site.data))
+    first = feed.read_report()
+    assert "1 file: 1 new." in first.html
+    site.read_docs()
+    second = feed.read_report()
+    assert (second.version, "1 file: 1 unchanged." in second.html) == (first.version + 1, True)
+    assert feed.read_report().version == second.version
+
+
 def test_a_report_is_read_again_only_as_often_as_it_costs_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from inorder.library.reader import LibraryReader
 from inorder.library.states import FileFilter, FileStep, list_ids, list_statuses, read_states
 from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
-from inorder.pipeline.outcome import describe_pages, name_type
+from inorder.pipeline.outcome import name_type
 from inorder.pipeline.state import suggest_help
 from inorder.serve.catalog import Catalog
 
@@ -21,6 +21,7 @@ _NOTE_MAX = 300
 _FACETS_MAX = 200
 _EXPECTED = {"document": (DOCTAGS, CHUNK, INDEX), "code": (INDEX,)}
 """By what a file is: the steps that every such file goes through."""
+_HELP_PAGES = "run again with --ocr, which reads the text of scanned pages"
 Status = Literal["", "read", "failed", "not read", "copy"]
 _Name = Annotated[str, msgspec.Meta(max_length=500)]
 
@@ -140,19 +141,18 @@ def describe_file(data: str, item_id: str) -> FileView | None:
     if file.reason:
         return FileView(status="not read", reason=file.reason)
     steps = list(_list_steps(states, _EXPECTED.get(role, ())))
+    pages = states[DOCTAGS].extras if DOCTAGS in states else {}
+    without_text = pages.get("pages_without_text") or 0
+    lost = [f"{without_text:,} of {pages['pages']:,} pages without text"] if without_text else []
+    help_ = _HELP_PAGES if without_text else ""
     return FileView(
         status="read" if failure is None else "failed",
         reason="" if failure is None else failure.message,
         is_code=role == "code",
         steps=steps,
-        lost=[*_list_lost_pages(states), *(warning for step in steps for warning in step.warnings)],
-        help="" if failure is None else suggest_help(failure.category, failure.message),
+        lost=[*lost, *(warning for step in steps for warning in step.warnings)],
+        help=help_ if failure is None else suggest_help(failure.category, failure.message),
     )
-
-
-def _list_lost_pages(states: dict[str, FileStep]) -> list[str]:
-    count = states[DOCTAGS].extras.get("pages_without_text") if DOCTAGS in states else 0
-    return describe_pages(int(count or 0), 1)
 
 
 def _list_steps(states: dict[str, FileStep], expected: tuple[str, ...]) -> Iterator[StepView]:

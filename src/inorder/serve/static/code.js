@@ -26,7 +26,7 @@ class CodeView {
     this.code = make("div", { class: "listing", role: "group", "aria-label": `Lines of ${found.path}`, tabindex: "0" }, rows);
     this.graph = make("section", { class: "graph", "aria-label": "Calls", "aria-live": "polite" });
     this.main.replaceChildren(make("h1", {}, found.path),
-      make("p", { class: "facts" }, [found.language, plural(lines.length, "line"), plural(found.symbols.length, "definition"), plural(found.chunks.length, "chunk")].filter(Boolean).map((text) => make("span", { class: "tag" }, text)),
+      make("p", { class: "facts" }, [found.state?.status, found.language, plural(lines.length, "line"), plural(found.symbols.length, "definition"), plural(found.chunks.length, "chunk")].filter(Boolean).map((text) => make("span", { class: "tag" }, text)),
         make("a", { href: link("/api/download", { ...this.shared, id: this.id }), download: "" }, "Download")),
       ...(found.note ? [make("p", { class: "notice" }, found.note)] : []),
       ...(found.state ? makeState(found.state, this.shared).filter(Boolean) : []),

@@ -45,7 +45,7 @@ class DocumentView {
   makeHead() {
     const { found } = this;
     const folders = this.id.split("/");
-    const facts = [found.mimetype, found.pages > 0 && plural(found.pages, "page"), found.blocks_total > 0 && plural(found.blocks_total, "block"), found.chunks_total > 0 && plural(found.chunks_total, "chunk")];
+    const facts = [found.state.status, found.mimetype, found.pages > 0 && plural(found.pages, "page"), found.blocks_total > 0 && plural(found.blocks_total, "block"), found.chunks_total > 0 && plural(found.chunks_total, "chunk")];
     return make("div", { class: "document-head" },
       make("h1", { dir: "auto" }, folders.at(-1)),
       make("p", { class: "quiet", dir: "auto" }, folders.slice(0, -1).join(" / ")),

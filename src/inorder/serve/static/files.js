@@ -57,5 +57,5 @@ function makeRow(item, shared) {
   const page = item.is_code && item.status === "read" ? "/code" : "/document";
   return make("li", {}, make("span", { class: `sign is-${item.status.replace(" ", "-")}`, title: word }, make("span", { "aria-hidden": "true" }, sign), make("span", { class: "visually-hidden" }, word)),
     make("a", { href: link(page, { ...shared, id: item.id }), dir: "auto" }, item.id),
-    item.note && make("span", { class: "quiet note" }, item.note));
+    item.note && make("span", { class: "quiet note" }, `${word}: ${item.note}`));
 }
