@@ -1,6 +1,7 @@
 """Documents and source code: what is shown of them, and that nothing else can be read."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -369,3 +370,11 @@ def test_the_warnings_of_a_document_are_shown(tmp_path: Path) -> None:
     assert (step["step"], step["result"]) == ("doctags", "made")
     assert any("only navigation" in warning for warning in step["warnings"]), step
     assert state["lost"] == step["warnings"]
+
+
+@pytest.mark.req("PIP-5")
+def test_pages_have_no_words_of_the_engine_room() -> None:
+    folder = Path(isolated.__file__).parent / "static"
+    for path in (*folder.glob("*.js"), *folder.glob("*.html")):
+        code = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.MULTILINE)
+        assert re.findall(r"(?i)\b(?:skipped|seq|lease|envelope|window)\b(?!\.)", code) == [], path.name
