@@ -16,7 +16,6 @@ from inorder.report import build_report, render_html
 from inorder.report.items import fill_buckets
 from inorder.report.page.text import escape_text
 from inorder.report.series import HeatMapBuilder, SeriesBuilder
-from inorder.report.telemetry import explain_pressure
 from inorder.report.workers import WorkerTimelineBuilder
 
 pytestmark = pytest.mark.req("VIS-1")
@@ -175,14 +174,6 @@ def test_busy_time_is_filled_in_backwards_and_never_twice() -> None:
     assert busy == [100] * (400 // timeline.column_ms)
     assert row.busy_percent[-1 - len(busy) : -1] == busy
     assert (row.busy_ms, row.items, timeline.utilisation_percent) == (400, 3, 40.0)
-
-
-def test_the_reason_of_a_pause_is_said_in_words() -> None:
-    assert explain_pressure("buffered bytes 20000000 above 80 % of buffered_bytes_max 15000000") == (
-        "results that wait to be committed, and reserved for running items: 20.0 MB, "
-        "above 80 % of the limit of 15.0 MB (buffered_bytes_max)"
-    )
-    assert explain_pressure("something else") == "something else"
 
 
 def test_buckets_have_no_gaps_and_keep_every_count() -> None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,8 +39,8 @@ _STATUS = (
     f"WHEN {_FAILURE} IS NOT NULL THEN 'failed' ELSE 'read' END"
 )
 _LISTED = (
-    f"SELECT item_id AS id, {_STATUS} AS status, COALESCE({_NOTE}, '') AS note, kind GLOB 'code:*' AS is_code "
-    "FROM items WHERE removed = 0 AND items.kind NOT GLOB 'part:*' "
+    f"SELECT item_id AS id, {_STATUS} AS status, substr(COALESCE({_NOTE}, ''), 1, 300) AS note, "
+    "kind GLOB 'code:*' AS is_code FROM items WHERE removed = 0 AND items.kind NOT GLOB 'part:*' "
     f"AND (items.kind NOT GLOB 'archive:*' OR {_FAILURE} IS NOT NULL)"
 )
 _MATCHING = (
@@ -70,15 +70,16 @@ class FileStep(NamedTuple):
     warnings: list[str]
 
 
-class FileStatus(NamedTuple):
+class FileStatus(msgspec.Struct):
     """A file, and what became of it."""
 
-    item_id: str
+    id: str
     status: str
     """`read`, `failed`, `not read` or `copy`."""
     note: str
     """The error, why it is not read, or which file it is a copy of."""
     is_code: bool
+    """Whether it is source code, and not a document."""
 
 
 def count_done(library: LibraryReader, step: str) -> int:
@@ -205,44 +206,32 @@ def _read_states(connection: sqlite3.Connection, item: int) -> Iterator[FileStep
         yield FileStep(names[key % STEPS_MAX], duration, found, attempts, message, warnings)
 
 
-class FileFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which files to list; an empty text: any."""
-
-    status: str = ""
-    text: str = ""
-    """A part of the id."""
-    ending: str = ""
-    """The end of the id."""
-    source: str = ""
-    """The name of the source, as ids have it."""
-
-
 def list_statuses(
-    library: LibraryReader, wanted: FileFilter, after: str = "", count: int = PAGE
+    library: LibraryReader,
+    *,
+    status: str = "",
+    text: str = "",
+    ending: str = "",
+    source: str = "",
+    after: str = "",
+    count: int = PAGE,
 ) -> tuple[list[FileStatus], int]:
     """Return files in the order of their ids, those that follow `after`; and the number of all that meet the
-    conditions."""
-    values = {name: _escape(text) for name, text in msgspec.to_builtins(wanted).items()}
-    values |= {"status": wanted.status, "source": values["source"] + "/" if wanted.source else ""}
-    condition = f"FROM ({_LISTED}) WHERE {_MATCHING}"
-    query = f"SELECT id, status, note, is_code {condition} AND id > :after ORDER BY id LIMIT :count"
+    conditions. `text` is a part of the id, `ending` its end, `source` the name of the source."""
+    conditions = {"text": text, "ending": ending, "source": f"{source}/" if source else ""}
+    values = {"status": status} | {name: _escape(value) for name, value in conditions.items()}
+    matching = f"FROM ({_LISTED}) WHERE {_MATCHING}"
+    query = f"SELECT id, status, note, is_code {matching} AND id > :after ORDER BY id LIMIT :count"
     with library.snapshot() as connection:
         rows = connection.execute(query, values | {"after": after, "count": count}).fetchall()
-        [total] = connection.execute(f"SELECT COUNT(*) {condition}", values).fetchone()
+        [total] = connection.execute(f"SELECT COUNT(*) {matching}", values).fetchone()
     return [FileStatus(item_id, status, note, bool(is_code)) for item_id, status, note, is_code in rows], total
 
 
-def list_ids(library: LibraryReader) -> Iterator[str]:
-    """Yield the ids of all files, in their order."""
-    last = ""
-    while True:
-        with library.snapshot() as connection:
-            page = connection.execute(f"SELECT id FROM ({_LISTED}) WHERE id > ? ORDER BY id LIMIT {PAGE}", (last,))
-            ids = [row[0] for row in page]
-        yield from ids
-        if len(ids) < PAGE:
-            return
-        last = ids[-1]
+def count_files(library: LibraryReader, name_group: Callable[[str], str]) -> Counter[str]:
+    """Count all files by a group that their ids are in."""
+    with library.snapshot() as connection:
+        return Counter(name_group(item_id) for (item_id,) in connection.execute(f"SELECT id FROM ({_LISTED})"))
 
 
 def _escape(text: str) -> str:

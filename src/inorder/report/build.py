@@ -21,7 +21,6 @@ from inorder.library.states import list_facts
 from inorder.pipeline.names import DOCTAGS, INDEX, RUN
 from inorder.pipeline.outcome import RunOutcome, decode_outcome
 from inorder.pipeline.state import suggest_help
-from inorder.runtime.limits import Budgets
 from inorder.runtime.recovery import read_journal
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.monitor.live import read_live_state
@@ -165,7 +164,6 @@ def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> R
     if digest.outcome is not None:
         rate = digest.outcome["items_per_s"]
     left = None if counts.total is None else counts.total - counts.done
-    windows, windows_total = digest.list_windows()
     return RunReport(
         stage=run.stage,
         run_id=run.run_id,
@@ -184,7 +182,6 @@ def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> R
         items_per_s=rate,
         bytes_per_s=float(digest.snapshot.get("bytes_per_s") or 0.0),
         input_bytes=int(digest.snapshot.get("input_bytes") or 0),
-        output_bytes=int(digest.snapshot.get("output_bytes") or 0),
         eta_s=left / rate if state == "running" and left is not None and rate > 0 else None,
         **_describe_activity(files.live, state),
         committed=files.journal.newest_candidate.end if files.journal is not None else counts.done,
@@ -195,8 +192,7 @@ def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> R
         mark_counts=digest.count_marks(),
         spans=digest.list_spans(),
         spans_total=digest.spans_total,
-        windows=windows,
-        windows_total=windows_total,
+        windows=digest.list_windows(),
         durations=_list_durations(digest, items),
         slowest=[_add_worker(item, longest.get(item.seq)) for item in items.list_slowest()],
         longest=[
@@ -206,9 +202,7 @@ def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> R
         skips=items.skips.build(),
         warnings=items.warnings.build(),
         notes=list((digest.outcome or {}).get("warnings", [])),
-        groups=[{"name": name, **values} for name, values in (digest.snapshot.get("groups") or {}).items()],
         damaged_lines=items.damaged + digest.damaged_lines,
-        has_telemetry=bool(run.parts),
     )
 
 
@@ -304,16 +298,11 @@ def _describe_config(run: StageRun) -> dict[str, Any]:
     if config is None:
         return {}
     options = config.options
-    budgets = msgspec.convert(options.get("budgets") or {}, Budgets)
-    hard = options.get("buffered_bytes_max")
     return {
         "version": config.version,
         "host": config.host,
         "command": _quote_command(config.argv),
-        "engine": options.get("engine", ""),
         "policy": options.get("policy", ""),
-        "buffered_bytes_max": hard,
-        "buffered_bytes_soft": None if hard is None else budgets.to_pressure_options(hard).buffered_bytes_soft,
     }
 
 
@@ -356,7 +345,6 @@ def _list_durations(digest: TelemetryDigest, items: ItemDigest) -> list[Duration
                 count=values.get("count", 0),
                 p50_ms=values.get("p50", 0.0),
                 p95_ms=values.get("p95", 0.0),
-                p99_ms=values.get("p99", 0.0),
                 max_ms=values.get("max", 0.0),
                 buckets=fill_buckets(values.get("buckets", [])),
             )

@@ -5,19 +5,16 @@ from contextlib import closing, suppress
 
 from inorder.errors import InorderError
 from inorder.library.connection import library_path
-from inorder.library.reader import LibraryReader, LibraryRun
-from inorder.pipeline.outcome import FileCounts, decode_outcome
+from inorder.library.reader import LibraryReader
+from inorder.pipeline.outcome import decode_outcome
 from inorder.pipeline.state import describe_files, read_state
-from inorder.stage.sources import quote_id
 
 from .contents import summarize_step
 from .model import (
-    ROWS_MAX,
+    HISTORY_MAX,
     DatasetReport,
     FilePoint,
     LibraryContents,
-    SourceContents,
-    StepContents,
 )
 
 
@@ -33,34 +30,22 @@ def _describe_library(data: str) -> LibraryContents | None:
         return None
     try:
         state = read_state(data)
-        steps = [
-            StepContents(step=step, done=found.done, failed=found.failed, contents=summarize_step(data, step))
-            for step, found in state.steps.items()
-        ]
+        steps = {step: summarize_step(data, step) for step in state.steps}
         with closing(LibraryReader(data)) as library:
             runs = library.list_runs()
-            files = library.count_by_source()
-            sources = [
-                SourceContents(name=each.name, location=each.path, files=files.get(quote_id(each.name), 0))
-                for each in library.list_sources()
-            ]
     except InorderError:
         return None
     return LibraryContents(
         line=describe_files(state),
-        sources=sources[:ROWS_MAX],
-        generation=state.generation,
         published_ms=int(state.published_at * 1000),
         steps=steps,
-        history=[_describe_run(run) for run in reversed(runs[:ROWS_MAX])],
+        history=[
+            FilePoint(run_id=run.run_id, began_ms=int(run.began_at * 1000), counts=outcome.counts)
+            for run in runs[:HISTORY_MAX]
+            if (outcome := decode_outcome(run.outcome)) is not None
+        ],
         runs=len(runs),
     )
-
-
-def _describe_run(run: LibraryRun) -> FilePoint:
-    outcome = decode_outcome(run.outcome)
-    counts = FileCounts() if outcome is None else outcome.counts
-    return FilePoint(run_id=run.run_id, began_ms=int(run.began_at * 1000), counts=counts)
 
 
 def measure_folders(data: str) -> dict[str, dict[str, int]]:

@@ -10,18 +10,9 @@ from .model import DurationStats, RunReport
 
 def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
     """The values of two runs."""
-    pairs: list[tuple[str, str, float | None, float | None]] = []
-    if before.files is not None and after.files is not None:
-        earlier, later = (msgspec.to_builtins(run.files.counts) for run in (before, after) if run.files is not None)
-        pairs += [(name.replace("_", " "), "", earlier[name], later[name]) for name in later]
-    else:
-        pairs += [
-            ("items", "", before.counts.total, after.counts.total),
-            ("done", "", before.counts.succeeded, after.counts.succeeded),
-            ("skipped", "", before.counts.skipped, after.counts.skipped),
-            ("failed", "", before.counts.failed, after.counts.failed),
-        ]
-    pairs += [
+    counts = _list_counts(before)
+    pairs: list[tuple[str, str, float | None, float | None]] = [
+        *((name, "", counts.get(name), count) for name, count in _list_counts(after).items()),
         ("items per second" if not after.is_pass else "files per second", "/s", before.items_per_s, after.items_per_s),
         ("active time", "ms", before.active_ms, after.active_ms),
         ("input read", "bytes", before.input_bytes, after.input_bytes),
@@ -37,6 +28,14 @@ def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
         if earlier is not None and (earlier.count or stats.count):
             found += _compare_durations(earlier, stats)
     return found
+
+
+def _list_counts(run: RunReport) -> dict[str, int | None]:
+    """The files of a run of the pipeline, or the items of a stage."""
+    if run.files is not None:
+        return {name.replace("_", " "): count for name, count in msgspec.to_builtins(run.files.counts).items()}
+    counts = run.counts
+    return {"items": counts.total, "done": counts.succeeded, "skipped": counts.skipped, "failed": counts.failed}
 
 
 def _compare_durations(before: DurationStats, after: DurationStats) -> Iterator[Delta]:

@@ -63,16 +63,11 @@ class TextCounter:
             self._examples.setdefault(text, example)
         self.counts[text] += 1
 
-    def list_rows(self) -> list[Tally]:
-        """The most frequent texts."""
-        return [
-            Tally(text=text, count=count, example=self._examples[text])
-            for text, count in self.counts.most_common(ROWS_MAX)
-        ]
-
     def build(self) -> Tallies:
         """Return the most frequent texts, and the number of all."""
-        return Tallies(total=self.counts.total(), distinct=len(self.counts), rows=self.list_rows())
+        common = self.counts.most_common(ROWS_MAX)
+        rows = [Tally(text=text, count=count, example=self._examples[text]) for text, count in common]
+        return Tallies(total=self.counts.total(), distinct=len(self.counts), rows=rows)
 
 
 def fill_buckets(pairs: Iterable[Sequence[float]]) -> list[tuple[float, int]]:
@@ -121,7 +116,7 @@ class FailureList:
     def build(self) -> FailureTable:
         """Return the failures."""
         groups = sorted(self._groups.values(), key=lambda group: -group.count)
-        return FailureTable(total=self.total, groups=groups[:ROWS_MAX], groups_total=len(groups), rows=self._rows)
+        return FailureTable(total=self.total, groups=groups[:ROWS_MAX], rows=self._rows)
 
 
 class ItemDigest:

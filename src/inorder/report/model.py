@@ -21,6 +21,8 @@ POINTS_MAX = 1000
 """Points of a series over time."""
 ROWS_MAX = 200
 """Rows of a table."""
+HISTORY_MAX = 20
+"""Runs that are listed."""
 MARKS_MAX = 400
 """Marks on a time axis, per kind."""
 WORKERS_MAX = 200
@@ -138,7 +140,6 @@ class DurationStats(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 0
     p50_ms: float = 0.0
     p95_ms: float = 0.0
-    p99_ms: float = 0.0
     max_ms: float = 0.0
     buckets: list[tuple[float, int]] = []
     """Upper bound in milliseconds and count; empty: not recorded."""
@@ -197,7 +198,6 @@ class FailureTable(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     groups: list[FailureGroup] = []
     """By reason, the most frequent first: at most `ROWS_MAX`."""
-    groups_total: int = 0
     rows: list[FailedItem] = []
 
 
@@ -243,7 +243,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     host: str = ""
     command: str = ""
-    engine: str = ""
     policy: str = ""
     workers: int | None = None
     counts: ItemCounts = ItemCounts()
@@ -255,7 +254,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     items_per_s: float = 0.0
     bytes_per_s: float = 0.0
     input_bytes: int = 0
-    output_bytes: int = 0
     eta_s: float | None = None
     """Time left at the rate so far; None: the run is over, or the number of items is unknown."""
     waiting_for: str = ""
@@ -264,8 +262,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Items that workers were running at the last sign of life, with their progress."""
     committed: int = 0
     """Items that the journal has as committed."""
-    buffered_bytes_soft: int | None = None
-    buffered_bytes_max: int | None = None
     series: Series = Series()
     heat_map: HeatMap = HeatMap()
     worker_timeline: WorkerTimeline = WorkerTimeline()
@@ -275,7 +271,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     spans: list[TimeSpan] = []
     spans_total: int = 0
     windows: list[WindowSpan] = []
-    windows_total: int = 0
     durations: list[DurationStats] = []
     slowest: list[SlowItem] = []
     longest: list[LongItem] = []
@@ -286,11 +281,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of this run; for the latest run of the pipeline, of all files that are there."""
     notes: list[str] = []
     """Warnings of the run itself."""
-    groups: list[dict[str, Any]] = []
-    """By kind of item: items, time, and what workers measured."""
     damaged_lines: int = 0
     """Lines of the manifest or the telemetry that cannot be read."""
-    has_telemetry: bool = True
 
 
 class FilePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,32 +293,14 @@ class FilePoint(msgspec.Struct, frozen=True, kw_only=True):
     counts: FileCounts
 
 
-class StepContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step has made of the files that are there now."""
-
-    step: str
-    done: int
-    failed: int
-    contents: dict[str, Any]
-
-
-class SourceContents(msgspec.Struct, frozen=True, kw_only=True):
-    """A source of the library."""
-
-    name: str
-    location: str
-    files: int
-
-
 class LibraryContents(msgspec.Struct, frozen=True, kw_only=True):
     """The files of the library."""
 
     line: str
     """Their counts in words."""
-    sources: list[SourceContents] = []
-    generation: int
     published_ms: int
-    steps: list[StepContents] = []
+    steps: dict[str, dict[str, Any]] = {}
+    """By step: what it has made of the files that are there now."""
     history: list[FilePoint] = []
     runs: int = 0
 

@@ -1,6 +1,5 @@
 """Reads the telemetry of a run into values of bounded size, line by line, while a run may be writing it."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,14 +17,6 @@ _ITEM_AT = 60
 item: they are not decoded."""
 _TEXT_MAX = 300
 _RETURNED = "returned before it was started"
-_PRESSURE_REASON = re.compile(r"(.+) (\d+) above (?:(\d+) % of )?(\S+) (\d+)")
-_SIGNALS = {
-    "buffered bytes": "results that wait to be committed, and reserved for running items",
-    "window bytes": "results of the first window that wait to be committed",
-    "commit lag": "items computed ahead of the commits",
-    "resident memory": "memory of the run and its workers",
-}
-"""The signals of backpressure, in the words of a user."""
 _PRESSURE_KINDS = {"soft": "slowed", "hard": "paused"}
 _HISTOGRAMS = ("item_queue_ms", "item_start_ms", "item_exec_ms", "item_wait_ms", "commit_ms")
 
@@ -138,10 +129,9 @@ class TelemetryDigest:
         """The longest states, by time."""
         return sorted(self._longest_spans(), key=lambda span: (span.from_ms, span.kind))
 
-    def list_windows(self) -> tuple[list[WindowSpan], int]:
-        """The windows that were kept, and the number of all of them."""
-        found = [WindowSpan(**fields) for fields in self._windows.members]
-        return found, self._windows.total
+    def list_windows(self) -> list[WindowSpan]:
+        """The windows that were kept."""
+        return [WindowSpan(**fields) for fields in self._windows.members]
 
     def list_longest(self) -> list[LongItem]:
         """Items that took long, by time."""
@@ -210,7 +200,7 @@ class TelemetryDigest:
         self._close_pressure()
         kind = _PRESSURE_KINDS.get(str(fields["state"]).lower())
         if kind is not None:
-            self._pressure = self._at_ms, kind, explain_pressure(fields["reason"])
+            self._pressure = self._at_ms, kind, fields["reason"]
 
     def _on_stalled(self, fields: dict[str, Any]) -> None:
         name = fields.get("item_id") or (f"seq {fields['seq']}" if fields.get("seq") is not None else "the plan")
@@ -269,21 +259,6 @@ class TelemetryDigest:
 
     def _on_run_failed(self, fields: dict[str, Any]) -> None:
         self.failure = fields
-
-
-def explain_pressure(reason: str) -> str:
-    """Say in words which limit slowed a run down. A reason of another form is returned as it is."""
-    match = _PRESSURE_REASON.fullmatch(reason)
-    if match is None or match[1] not in _SIGNALS:
-        return reason
-    format_value = str if match[1] == "commit lag" else _format_size
-    share = "" if match[3] is None else f"{match[3]} % of "
-    values = f"{format_value(int(match[2]))}, above {share}the limit of {format_value(int(match[5]))}"
-    return f"{_SIGNALS[match[1]]}: {values} ({match[4]})"
-
-
-def _format_size(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} bytes"
 
 
 def _read_lines(path: str) -> Iterator[bytes]:

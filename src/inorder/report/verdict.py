@@ -156,10 +156,10 @@ def _name_change(change: float) -> str:
 
 
 def format_duration(duration_ms: float) -> str:
-    """`350 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`."""
+    """`0.35 ms`, `350 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`."""
     seconds = duration_ms / 1000
     if seconds < 1:
-        return f"{duration_ms:.0f} ms"
+        return f"{duration_ms:.0f} ms" if duration_ms >= 10 else f"{duration_ms:.2g} ms" if duration_ms else "0"
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes = int(seconds // 60)

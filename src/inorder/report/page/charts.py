@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from inorder.report.model import DurationStats, HeatMap, RunReport, TimeSpan, WorkerTimeline
+from inorder.report.verdict import format_duration
 
 from .plot import SvgPlot
-from .text import format_axis_time, format_bytes, format_count, format_ms, format_plural
+from .text import format_axis_time, format_bytes, format_count, format_plural
 
 MARK_SIGNS = {
     "retry": ("Retry", "M0 1l5 9h-10z"),
@@ -49,7 +50,7 @@ def draw_fronts(run: RunReport) -> str:
         plot.add_mark(mark.at_ms, f"mark-{mark.kind}", shape, f"{name} at {format_axis_time(mark.at_ms)}: {mark.text}")
     label = (
         f"Computed and committed items of {run.stage} over time: {format_count(run.committed)} committed after "
-        f"{format_ms(run.active_ms)}."
+        f"{format_duration(run.active_ms)}."
     )
     return plot.render(f"{run.run_id}:fronts", label, lambda value: format_count(int(value)))
 
@@ -67,21 +68,14 @@ def draw_lag(run: RunReport) -> str:
 
 
 def draw_buffered(run: RunReport) -> str:
-    """Bytes of results that wait, against the soft and the hard limit."""
-    values = run.series.buffered_bytes
-    most = max([*values, 1])
-    hard, soft = run.buffered_bytes_max, run.buffered_bytes_soft
-    shows_limits = hard is not None and most * 20 > hard
-    plot = SvgPlot(run.active_ms, (hard if shows_limits and hard else most) * 1.15, 120)
+    """Bytes of results that wait."""
+    most = max([*run.series.buffered_bytes, 1])
+    plot = SvgPlot(run.active_ms, most * 1.15, 120)
     _add_spans(plot, (span for span in run.spans if span.kind != "stalled"))
-    points = _make_points(run.series.at_ms, values)
+    points = _make_points(run.series.at_ms, run.series.buffered_bytes)
     plot.add_area(points, [(x, 0.0) for x, _ in points], "buffered-area")
     plot.add_line(points, "buffered")
-    if shows_limits and hard and soft:
-        plot.add_level(hard, "level-hard", f"pauses at {format_bytes(hard)}")
-        plot.add_level(soft, "level-soft", f"slows down at {format_bytes(soft)}")
-    limit = "" if hard is None else f", the limit is {format_bytes(hard)}"
-    label = f"Buffered bytes of {run.stage} over time: at most {format_bytes(most)}{limit}."
+    label = f"Buffered bytes of {run.stage} over time: at most {format_bytes(most)}."
     return plot.render(f"{run.run_id}:buffered", label, format_bytes)
 
 
@@ -129,10 +123,10 @@ def draw_histogram(stats: DurationStats) -> str:
     plot = SvgPlot(len(stats.buckets), max(count for _, count in stats.buckets), 90)
     for place, (bound, count) in enumerate(stats.buckets):
         if count:
-            title = f"up to {format_ms(bound)}: {format_plural(count, 'item')}"
+            title = f"up to {format_duration(bound)}: {format_plural(count, 'item')}"
             plot.add_box((place + 0.06, place + 0.94), (0, count), "bar", title)
-    first, last = (format_ms(stats.buckets[place][0]) for place in (0, -1))
-    label = f"{stats.title} time: median {format_ms(stats.p50_ms)}, 95 % {format_ms(stats.p95_ms)}."
+    first, last = (format_duration(stats.buckets[place][0]) for place in (0, -1))
+    label = f"{stats.title} time: median {format_duration(stats.p50_ms)}, 95 % {format_duration(stats.p95_ms)}."
     ends = f"<div class='ends'><span>up to {first}</span><span>{last}</span></div>"
     return plot.render("bars", label, time=False) + ends
 
@@ -145,5 +139,5 @@ def _make_points(times: Sequence[int], values: Sequence[int], start: int = 0) ->
 
 def _add_spans(plot: SvgPlot, spans: Iterable[TimeSpan]) -> None:
     for span in spans:
-        title = f"{SPAN_NAMES[span.kind]} for {format_ms(span.to_ms - span.from_ms)}: {span.reason}"
+        title = f"{SPAN_NAMES[span.kind]} for {format_duration(span.to_ms - span.from_ms)}: {span.reason}"
         plot.add_band(span.from_ms, span.to_ms, f"span-{span.kind}", title)

@@ -1,11 +1,11 @@
 """The section that compares two runs of one stage."""
 
 from inorder.report.comparison import Delta
-from inorder.report.model import PipelineReport, RunReport
+from inorder.report.model import PipelineReport
+from inorder.report.verdict import format_duration
 
-from .plot import SvgPlot
 from .tables import make_table
-from .text import escape_text, format_bytes, format_count, format_ms, isolate
+from .text import escape_text, format_bytes, format_count, isolate
 
 _IS_WORSE = {
     "failed": 1,
@@ -36,7 +36,7 @@ def make_comparison(report: PipelineReport) -> str:
     table = make_table("Two runs", [*heads, ("Change", "number")], rows, is_paged=False)
     return (
         f"<h2>Comparison of {'two runs' if report.runs[0].is_pass else escape_text(found.stage)}</h2>"
-        f'<div class="card">{_draw_both(report.runs[0], report.runs[1])}{table}</div>{_make_lists(report)}'
+        f'<div class="card">{table}</div>{_make_lists(report)}'
     )
 
 
@@ -47,8 +47,8 @@ def _make_lists(report: PipelineReport) -> str:
     slower = [
         [
             isolate(item.item_id),
-            format_ms(item.before_s * 1000),
-            format_ms(item.after_s * 1000),
+            format_duration(item.before_s * 1000),
+            format_duration(item.after_s * 1000),
             f"{item.after_s / item.before_s:.1f}" if item.before_s > 0 else "",
         ]
         for item in found.slower
@@ -68,21 +68,6 @@ def _make_lists(report: PipelineReport) -> str:
     return f'<div class="card">{"".join(parts)}</div>'
 
 
-def _draw_both(before: RunReport, after: RunReport) -> str:
-    """Committed items over time, of both runs."""
-    if not before.series.at_ms or not after.series.at_ms:
-        return ""
-    most = max([*before.series.committed, *after.series.committed, 1])
-    plot = SvgPlot(max(before.active_ms, after.active_ms), most * 1.04, 200)
-    for run, css in ((before, "before"), (after, "committed")):
-        points = [(0.0, 0.0), *zip(map(float, run.series.at_ms), map(float, run.series.committed), strict=True)]
-        plot.add_line(points, css)
-    drawn = plot.render("both", "Committed items of both runs over time.", lambda value: format_count(int(value)))
-    keys = (("before", before), ("committed", after))
-    legend = "".join(f'<li><span class="key {css}"></span>run {run.run_id[:8]}</li>' for css, run in keys)
-    return f'<figure><figcaption>Committed items</figcaption><ul class="legend">{legend}</ul>{drawn}</figure>'
-
-
 def _describe_change(delta: Delta) -> str:
     if delta.before is None or delta.after is None or delta.before == delta.after:
         return ""
@@ -98,5 +83,5 @@ def _format_value(value: float | None, unit: str) -> str:
     if value is None:
         return "?"
     if unit == "ms":
-        return format_ms(value)
+        return format_duration(value)
     return format_bytes(value) if unit == "bytes" else f"{value:,.6g} {unit}".strip()

@@ -4,28 +4,26 @@ from typing import Any
 
 import msgspec
 
+from inorder.pipeline.outcome import describe_counts
 from inorder.report.model import DatasetReport, LibraryContents, RunReport
-from inorder.report.verdict import format_time
+from inorder.report.verdict import format_duration, format_time
 
 from .engine import make_tiles
 from .tables import make_table
-from .text import escape_text, format_bytes, format_count, format_ms, isolate
-
-_RUNS_SHOWN = 20
+from .text import escape_text, format_bytes, format_count
 
 
-def make_contents(dataset: DatasetReport) -> str:
+def make_contents(dataset: DatasetReport | None) -> str:
     """What DATA holds: documents, source files, chunks, vectors, sources, and its size on disk."""
-    library = dataset.library
-    if library is None:
+    if dataset is None or dataset.library is None:
         return ""
+    library = dataset.library
     disk = ("On disk", format_bytes(dataset.bytes_total), "")
     published = f"published {format_time(library.published_ms)}" if library.published_ms else "not published yet"
-    contents = {step.step: step.contents for step in library.steps}
     return (
         f'<h2>Dataset</h2><p class="facts">{escape_text(library.line)} · {published}</p>'
-        f'{make_tiles([*_list_tiles(contents), disk])}<div class="columns">{_make_types(contents)}'
-        f"{_make_sources(library)}</div>{_make_history(library)}"
+        f'{make_tiles([*_list_tiles(library.steps), disk])}<div class="columns">{_make_types(library.steps)}'
+        f"</div>{_make_history(library)}"
     )
 
 
@@ -58,29 +56,15 @@ def _make_types(contents: dict[str, dict[str, Any]]) -> str:
     return shown
 
 
-def _make_sources(library: LibraryContents) -> str:
-    rows = [
-        [escape_text(source.name), isolate(source.location), format_count(source.files)] for source in library.sources
-    ]
-    heads = [("Source", ""), ("Place", "name"), ("Files", "number")]
-    return f'<div class="card">{make_table("Sources", heads, rows)}</div>' if rows else ""
-
-
 def _make_history(library: LibraryContents) -> str:
     """The runs so far, folded."""
     if library.runs < 2:
         return ""
-    shown = list(reversed(library.history))[:_RUNS_SHOWN]
-    names = ("new", "changed", "unchanged", "copies", "failed", "not_read", "removed")
     rows = [
-        [
-            format_time(point.began_ms),
-            f"<code>{escape_text(point.run_id[:8])}</code>",
-            *(format_count(getattr(point.counts, name)) for name in names),
-        ]
-        for point in shown
+        [format_time(point.began_ms), f"<code>{escape_text(point.run_id[:8])}</code>", describe_counts(point.counts)]
+        for point in library.history
     ]
-    heads = [("Began", ""), ("Run", ""), *((name.replace("_", " ").capitalize(), "number") for name in names)]
+    heads = [("Began", ""), ("Run", ""), ("Files", "wide")]
     table = make_table("Files of each run, the latest first", heads, rows, library.runs)
     return f"<details><summary>{format_count(library.runs)} runs so far</summary>{table}</details>"
 
@@ -97,8 +81,8 @@ def make_run_changes(run: RunReport) -> str:
             escape_text(name.replace(":", ", ")),
             format_count(step.files),
             format_count(step.failed),
-            format_ms(step.duration_s * 1000),
-            format_ms(step.duration_s * 1000 / max(1, step.files + step.failed)),
+            format_duration(step.duration_s * 1000),
+            format_duration(step.duration_s * 1000 / max(1, step.files + step.failed)),
         ]
         for name, step in files.steps.items()
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from inorder.report.model import RunReport
-from inorder.report.verdict import format_time
+from inorder.report.verdict import format_duration, format_time
 
 from .charts import (
     MARK_SIGNS,
@@ -15,9 +15,9 @@ from .charts import (
     draw_lag,
     draw_workers,
 )
-from .lists import make_groups, make_slowest
+from .lists import make_slowest
 from .tables import describe_cut, make_table
-from .text import escape_text, format_bytes, format_count, format_ms, format_plural, format_rate, isolate
+from .text import escape_text, format_bytes, format_count, format_plural, format_rate, isolate
 
 
 def make_engine_room(runs: Sequence[RunReport]) -> str:
@@ -53,9 +53,7 @@ def _make_tiles(run: RunReport) -> str:
     """Rates and workers."""
     noun = "files" if run.is_pass else "items"
     rate = f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else noun
-    done = f"of {format_count(run.counts.total)}" if run.counts.total is not None else ""
     tiles = [
-        (f"{noun.capitalize()} done", format_count(run.counts.done), done),
         ("Rate", f"{format_rate(run.items_per_s)} /s", rate),
     ]
     lost = format_plural(run.mark_counts.get("lost", 0), "worker")
@@ -81,8 +79,7 @@ def make_tiles(tiles: Sequence[tuple[str, str, str]]) -> str:
 def _make_compute(run: RunReport) -> str:
     """Compute and commit."""
     if not run.series.at_ms:
-        text = "Nothing was measured yet." if run.has_telemetry else "This run wrote no telemetry: nothing to draw."
-        return f'<div class="card"><h3>Compute and commit</h3><p class="note">{text}</p></div>'
+        return '<p class="note">Nothing was measured.</p>'
     legend = [("computed", "computed"), ("committed", "committed"), ("gap", "computed, waiting to be committed")]
     if run.windows:
         legend.append(("window-0", "windows"))
@@ -92,7 +89,7 @@ def _make_compute(run: RunReport) -> str:
     charts = _make_figure("Items over time", draw_fronts(run), legend, _make_marks(run))
     charts += _make_figure("Commit lag", draw_lag(run), [("lag", f"items computed ahead, at most {lag_most:,}")])
     buffered = f"results that wait, at most {format_bytes(max(run.series.buffered_bytes))}"
-    charts += _make_figure("Buffered bytes", draw_buffered(run), [("buffered", buffered)], _describe_budget(run))
+    charts += _make_figure("Buffered bytes", draw_buffered(run), [("buffered", buffered)])
     if run.heat_map.cells:
         note = "<p class='note'>Each cell: how many items of one part of the plan were computed in one interval. "
         note += "A gap to the left of a row of cells is an item that came late.</p>"
@@ -123,23 +120,12 @@ def _make_marks(run: RunReport) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
 
 
-def _describe_budget(run: RunReport) -> str:
-    if run.buffered_bytes_max is None or run.buffered_bytes_soft is None:
-        return ""
-    most = max(run.series.buffered_bytes)
-    share = 100 * most / run.buffered_bytes_max
-    return (
-        f"<p class='note'>At most {share:.0f} % of the budget: the run slows down at "
-        f"{format_bytes(run.buffered_bytes_soft)} and pauses at {format_bytes(run.buffered_bytes_max)}.</p>"
-    )
-
-
 def _make_spans(run: RunReport) -> str:
     """Why and how long the run was slowed down, paused or stalled."""
     if not run.spans:
         return ""
     longest = sorted(run.spans, key=lambda span: span.from_ms - span.to_ms)
-    rows = [[span.kind, format_ms(span.to_ms - span.from_ms), isolate(span.reason)] for span in longest]
+    rows = [[span.kind, format_duration(span.to_ms - span.from_ms), isolate(span.reason)] for span in longest]
     heads = [("State", ""), ("For", "number"), ("Why", "")]
     return make_table("Slowed down, paused, stalled", heads, rows, run.spans_total)
 
@@ -159,12 +145,13 @@ def _make_workers(run: RunReport) -> str:
     drawn = f'<ul class="legend">{legend}</ul><div class="workers">{strips}</div>' if strips else ""
     histograms = "".join(
         f"<figure><figcaption>{escape_text(stats.title)}</figcaption>{draw_histogram(stats)}"
-        f'<p class="note">{escape_text(stats.meaning)}</p><p class="quantiles">median {format_ms(stats.p50_ms)} · '
-        f"95 % {format_ms(stats.p95_ms)} · most {format_ms(stats.max_ms)}</p></figure>"
+        f'<p class="note">{escape_text(stats.meaning)}</p>'
+        f'<p class="quantiles">median {format_duration(stats.p50_ms)} · '
+        f"95 % {format_duration(stats.p95_ms)} · most {format_duration(stats.max_ms)}</p></figure>"
         for stats in run.durations
         if stats.buckets
     )
     return (
         f'<div class="card"><h3>Workers{cut}</h3>{drawn}<div class="histograms">{histograms}</div>'
-        f"{make_groups(run)}{make_slowest(run)}</div>"
+        f"{make_slowest(run)}</div>"
     )

@@ -1,9 +1,10 @@
 """The tables of items: slowest, failed, skipped, warnings."""
 
 from inorder.report.model import RunReport, Tallies
+from inorder.report.verdict import format_duration
 
 from .tables import make_table
-from .text import escape_text, format_count, format_ms, isolate
+from .text import escape_text, format_count, isolate
 
 
 def make_slowest(run: RunReport) -> str:
@@ -14,7 +15,7 @@ def make_slowest(run: RunReport) -> str:
         [
             isolate(item.item_id),
             *([escape_text(item.step)] if run.is_pass else []),
-            format_ms(item.duration_s * 1000),
+            format_duration(item.duration_s * 1000),
             escape_text(item.status),
             format_count(item.attempts),
             "" if item.worker is None else format_count(item.worker),
@@ -26,26 +27,6 @@ def make_slowest(run: RunReport) -> str:
     heads += [("Time", "number"), ("Status", ""), ("Attempts", "number"), ("Worker", "number"), ("Seq", "number")]
     processed = None if run.is_pass else run.counts.succeeded + run.counts.failed
     return make_table("Slowest steps of files" if run.is_pass else "Slowest items", heads, rows, processed)
-
-
-def make_groups(run: RunReport) -> str:
-    """Items and times by kind, with what the workers measured."""
-    if len(run.groups) < 2:
-        return ""
-    measures = sorted({name for group in run.groups for name in group} - {"name", "items", "exec_ms"})[:6]
-    rows = [
-        [
-            isolate(str(group["name"]) or "(none)"),
-            format_count(int(group["items"])),
-            format_ms(group["exec_ms"]),
-            format_ms(group["exec_ms"] / max(1, group["items"])),
-            *(f"{group.get(name, 0):,.6g}" for name in measures),
-        ]
-        for group in sorted(run.groups, key=lambda group: -group["exec_ms"])
-    ]
-    heads = [("Kind", ""), ("Items", "number"), ("Time", "number"), ("Per item", "number")]
-    heads += [(name.replace("_", " "), "number") for name in measures]
-    return make_table("By kind", heads, rows)
 
 
 def make_failed_items(run: RunReport) -> str:

@@ -10,8 +10,9 @@ from inorder.report.model import PipelineReport
 from inorder.report.verdict import format_time
 
 from .compare import make_comparison
+from .contents import make_contents, make_run_changes
 from .engine import make_engine_room
-from .sections import make_activity, make_dataset, make_files, make_navigation, make_stage, make_verdict_box
+from .sections import make_activity, make_failed, make_navigation, make_not_read, make_stage, make_verdict_box
 from .text import escape_text, isolate
 from .watch import make_watch
 
@@ -30,6 +31,7 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 def render_html(report: PipelineReport) -> str:
     """Return the page of a report: one HTML document that needs no other file and makes no request."""
     style, script = read_asset("style.css"), read_asset("script.js")
+    generated = format_time(report.generated_ms)
     policy = (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -41,22 +43,14 @@ def render_html(report: PipelineReport) -> str:
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
         f"<title>{escape_text(report.verdict.state)}: inorder report of {escape_text(report.data)}</title>"
         f"<style>{style}</style></head><body>\n"
-        f"{render_body(report)}"
-        f'\n<script type="application/json" id="report">{encode_data(report)}</script>'
-        f"<script>{script}</script></body></html>\n"
-    )
-
-
-def render_body(report: PipelineReport) -> str:
-    """Return the markup of a report without the document around it."""
-    generated = format_time(report.generated_ms)
-    return (
         '<a class="skip" href="#main">Skip to content</a>'
         '<header><div class="brand"><strong>inorder</strong> report</div>'
         f'<div class="where">{isolate(report.data)}</div><div class="tools">'
         f'<time>{generated}</time><button type="button" id="theme" hidden>Theme: system</button></div></header>'
         f'<main id="main">{render_main(report)}</main>'
         f"<footer>Made by inorder {escape_text(report.inorder_version)} at {generated}. Times are UTC.</footer>"
+        f'\n<script type="application/json" id="report">{encode_data(report)}</script>'
+        f"<script>{script}</script></body></html>\n"
     )
 
 
@@ -65,9 +59,9 @@ def render_main(report: PipelineReport) -> str:
     first = next((run for run in report.runs if run.is_pass), None)
     found = {"watch": make_watch(report), "comparison": make_comparison(report)}
     if report.comparison is None and first is not None:
-        found |= make_files(first, report.data)
+        found |= {"failed": make_failed(first, report.data), "not-read": make_not_read(first)}
     if report.comparison is None:
-        found["dataset"] = make_dataset(report)
+        found["dataset"] = make_contents(report.dataset) + ("" if first is None else make_run_changes(first))
     parts = {
         name: f'<section id="{name}" aria-label="{_TITLES[name]}">{body}</section>'
         for name, body in found.items()

@@ -6,7 +6,6 @@ from inorder.pipeline.outcome import describe_not_read, describe_pages
 from inorder.report.model import FailureGroup, PipelineReport, RunReport
 from inorder.report.verdict import format_duration
 
-from .contents import make_contents, make_run_changes
 from .engine import make_tiles
 from .lists import make_failed_items, make_tally_table
 from .text import escape_text, format_count, format_plural, isolate
@@ -140,16 +139,3 @@ def make_stage(run: RunReport, data: str) -> str:
         f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>{make_tiles(tiles)}{make_activity(run)}"
         f"{make_failed(run, data)}{card}</section>"
     )
-
-
-def make_files(run: RunReport, data: str) -> dict[str, str]:
-    """The sections of a run of the pipeline, in files, by their ids."""
-    return {"failed": make_failed(run, data), "not-read": make_not_read(run)}
-
-
-def make_dataset(report: PipelineReport) -> str:
-    """What DATA holds, and what the run changed in it."""
-    run = next((run for run in report.runs if run.files is not None), None)
-    changes = "" if run is None else make_run_changes(run)
-    contents = "" if report.dataset is None else make_contents(report.dataset)
-    return f"{contents}{changes}"

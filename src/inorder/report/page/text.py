@@ -57,17 +57,6 @@ def format_rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def format_ms(value: float) -> str:
-    """A short duration."""
-    if value < 1:
-        return f"{value:.2g} ms" if value else "0"
-    if value < 1000:
-        return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
-    if value < 120_000:
-        return f"{value / 1000:.1f} s"
-    return f"{value / 60_000:.1f} min" if value < 7_200_000 else f"{value / 3_600_000:.1f} h"
-
-
 def format_axis_time(value_ms: float) -> str:
     """A moment on a time axis, from the start of the run."""
     seconds = value_ms / 1000

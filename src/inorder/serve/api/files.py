@@ -1,6 +1,5 @@
 """Files: the list of them with filters, and what each step made of one."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Annotated, Any, Literal
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from inorder.library.reader import LibraryReader
-from inorder.library.states import FileFilter, FileStep, list_ids, list_statuses, read_states
+from inorder.library.states import FileStatus, FileStep, count_files, list_statuses, read_states
 from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
 from inorder.pipeline.outcome import name_type
 from inorder.pipeline.state import suggest_help
@@ -17,7 +16,6 @@ from inorder.serve.catalog import Catalog
 from .endpoint import DataParams
 from .search import Facet
 
-_NOTE_MAX = 300
 _FACETS_MAX = 200
 _EXPECTED = {"document": (DOCTAGS, CHUNK, INDEX), "code": (INDEX,)}
 """By what a file is: the steps that every such file goes through."""
@@ -37,24 +35,12 @@ class ListParams(DataParams, frozen=True, kw_only=True):
     source: Annotated[_Name, msgspec.Meta(description="The name of the source.")] = ""
 
 
-class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A file, and what became of it."""
-
-    id: str
-    status: str
-    """`read`, `failed`, `not read` or `copy`."""
-    note: str
-    """The error, why it is not read, or which file it is a copy of."""
-    is_code: bool
-    """Whether it is source code, and not a document."""
-
-
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
     """A page of the list."""
 
     total: int
     """All files that meet the conditions."""
-    files: list[FileEntry]
+    files: list[FileStatus]
 
 
 class FileFacets(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,21 +88,24 @@ class FileView(msgspec.Struct, frozen=True, kw_only=True):
 def answer_files(catalog: Catalog, params: ListParams) -> FileList:
     """List files by what became of them."""
     ending = params.type if params.type.startswith(".") or not params.type else f"/{params.type}"
-    wanted = FileFilter(status=params.status, text=params.text, ending=ending, source=params.source)
     with closing(LibraryReader(catalog.get(params.data).path)) as library:
-        listed, total = list_statuses(library, wanted, params.after, params.k)
-    found = [
-        FileEntry(id=each.item_id, status=each.status, note=each.note[:_NOTE_MAX], is_code=each.is_code)
-        for each in listed
-    ]
-    return FileList(total=total, files=found)
+        files, total = list_statuses(
+            library,
+            status=params.status,
+            text=params.text,
+            ending=ending,
+            source=params.source,
+            after=params.after,
+            count=params.k,
+        )
+    return FileList(total=total, files=files)
 
 
 def answer_file_facets(catalog: Catalog, params: DataParams) -> FileFacets:
     """Count all files by what became of them, by type and by source."""
     with closing(LibraryReader(catalog.get(params.data).path)) as library:
         counts, sources = library.count_items(), library.count_by_source()
-        types = Counter(map(name_type, list_ids(library)))
+        types = count_files(library, name_type)
     return FileFacets(
         files=sum(counts.values()),
         read=counts.get("read", 0),

@@ -1,6 +1,6 @@
 """Metrics for Prometheus: the latest run of every stage of every DATA, its files, and the server itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from starlette.responses import Response
@@ -39,14 +39,11 @@ def format_files(outcomes: Sequence[tuple[str, RunOutcome]]) -> str:
     """What the latest run of each DATA counted, in files."""
     lines: list[str] = []
     for name, (kind, text) in FILE_FAMILIES.items() if outcomes else ():
-        lines += [*format_head(name, kind, text), *_list_samples(name, outcomes)]
+        lines += format_head(name, kind, text)
+        for data, outcome in outcomes:
+            found = {"": getattr(outcome, name.removeprefix("inorder_"), 0)}
+            if name == _RUN_FILES:
+                found = msgspec.to_builtins(outcome.counts)
+            for key, count in found.items():
+                lines.append(format_sample(name, {"data": data} | ({"class": key} if key else {}), count))
     return "".join(f"{line}\n" for line in lines)
-
-
-def _list_samples(name: str, outcomes: Sequence[tuple[str, RunOutcome]]) -> Iterator[str]:
-    for data, outcome in outcomes:
-        if name != _RUN_FILES:
-            yield format_sample(name, {"data": data}, getattr(outcome, name.removeprefix("inorder_")))
-            continue
-        for file_class, count in msgspec.to_builtins(outcome.counts).items():
-            yield format_sample(name, {"data": data, "class": file_class}, count)
