@@ -122,7 +122,7 @@ def test_files_are_filtered_and_say_what_would_help(site: ServedSite, open_page:
     page.go_back()
     page.get_by_label("State").select_option("")
     page.get_by_label("Type").select_option(".py")
-    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("lamp.py")
     rows.first.get_by_role("link").click()
     page.wait_for_selector(".listing")
     expect(page.locator(".steps")).to_contain_text("index made")
