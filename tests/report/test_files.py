@@ -185,3 +185,15 @@ def test_buckets_have_no_gaps_and_keep_every_count() -> None:
 
 def test_text_that_would_hide_or_reorder_text_is_shown_as_escapes() -> None:
     assert escape_text("a\u202eb\x00\ud800<&>\"'\n") == ("a\\u202eb\\x00\\ud800&lt;&amp;&gt;&quot;&#x27; ")
+
+
+def test_what_a_killed_run_has_committed_is_counted_by_its_journal(tmp_path: Path) -> None:
+
+    head = {"stage": "run", "run_id": RUN, "resumed_at": None, "staged_results": 0, "items_total": 9}
+    write_lines(tmp_path / "telemetry" / f"{RUN}.jsonl", {"time": START_MS, "event": "run_started", **head})
+    (tmp_path / "journal").mkdir()
+    records = Header(RUN, "", ""), WindowRecord(0, 0, 1024), Checkpoint(end=5, durable=5, is_end=False)
+    (tmp_path / "journal" / "run.journal").write_bytes(b"".join(map(encode_record, records)))
+    report = build_report(tmp_path, dataset=False)
+    assert report.runs[0].counts.done == 5
+    assert "5 of 9 files are done and safe." in report.verdict.sentence

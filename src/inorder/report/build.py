@@ -160,7 +160,7 @@ def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> R
     active_ms = max(1, digest.active_ms)
     if state == "finished" and counts.done:  # one that was committed as a whole has no samples of it
         digest.series.add(active_ms, committed=counts.done, computed=counts.done)
-    rate = float(digest.snapshot.get("items_per_s") or 0.0)
+    rate = float(digest.snapshot.get("items_per_s") or 1000 * counts.done / active_ms)
     if digest.outcome is not None:
         rate = digest.outcome["items_per_s"]
     left = None if counts.total is None else counts.total - counts.done
@@ -262,7 +262,7 @@ def _read_library(data: str) -> tuple[FailureList, TextCounter]:
                     category=found.category,
                     message=found.message,
                     attempts=found.attempts,
-                    traceback=found.detail[-TRACEBACK_MAX:],
+                    traceback="" if found.category == "input" else found.detail[-TRACEBACK_MAX:],
                     step=found.step,
                 )
             )
@@ -283,6 +283,9 @@ def _count_items(run: StageRun, files: _RunFiles, digest: TelemetryDigest, items
         ended, latest = digest.outcome, digest.snapshot
         found = {name: latest.get(f"items_{name}") if ended is None else ended.get(name) for name in _OUTCOMES}
         counts = {name: int(value or 0) for name, value in found.items()}
+        if ended is None and files.journal is not None:  # which is newer than the snapshot
+            committed = files.journal.newest_candidate.end
+            counts["succeeded"] += max(0, min(committed, total or committed) - sum(counts.values()))
     done = sum(counts.values())
     if state == "finished" and total is None:
         total = done

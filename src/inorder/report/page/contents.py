@@ -89,5 +89,6 @@ def make_run_changes(run: RunReport) -> str:
     heads = [("Step", ""), ("Files", "number"), ("Failed", "number"), ("Time", "number"), ("Per file", "number")]
     steps = make_table("Steps of this run: time of all workers together", heads, rows, is_paged=False) if rows else ""
     steps = f'<div class="card">{steps}</div>' if steps else ""
-    began = f"Began {format_time(run.started_ms)}" + (f", run {run.run_id}" if run.run_id else "")
-    return f'<h2>This run</h2><p class="facts">{escape_text(began)}</p>{make_tiles(tiles)}{steps}'
+    began = f"Began {format_time(run.started_ms)}, run {run.run_id}"
+    title = "This run" if run.state == "finished" else "This run so far"
+    return f'<h2>{title}</h2><p class="facts">{escape_text(began)}</p>{make_tiles(tiles)}{steps}'
