@@ -68,7 +68,7 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
     Raises:
         OperatorError: A run is not in DATA, or its id is ambiguous.
     """
-    root = os.path.abspath(data)
+    root, option = os.path.abspath(data), f" --data {shlex.quote(os.fspath(data))}"
     chosen = select_runs(root, runs)
     reports = [build_run_report(root, run, is_current=dataset and not runs) for run in chosen]
     comparison = _compare(root, chosen, reports)
@@ -76,7 +76,8 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
         inorder_version=__version__,
         generated_ms=int(time.time() * 1000),
         data=root,
-        verdict=make_verdict(reports, os.fspath(data), comparison),
+        option=option,
+        verdict=make_verdict(reports, option, comparison),
         runs=reports,
         dataset=build_dataset(root) if dataset else None,
         comparison=comparison,

@@ -10,12 +10,7 @@ from inorder.pipeline.outcome import decode_outcome
 from inorder.pipeline.state import describe_files, read_state
 
 from .contents import summarize_step
-from .model import (
-    HISTORY_MAX,
-    DatasetReport,
-    FilePoint,
-    LibraryContents,
-)
+from .model import HISTORY_MAX, DatasetReport, FilePoint, LibraryContents
 
 
 def build_dataset(data: str) -> DatasetReport:

@@ -19,10 +19,7 @@ def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
         ("retries", "", before.mark_counts.get("retry", 0), after.mark_counts.get("retry", 0)),
         ("lost workers", "", before.mark_counts.get("lost", 0), after.mark_counts.get("lost", 0)),
     ]
-    found = [
-        Delta(name=name, unit=unit, before=_to_float(first), after=_to_float(second))
-        for name, unit, first, second in pairs
-    ]
+    found = [Delta(name=name, unit=unit, before=first, after=second) for name, unit, first, second in pairs]
     for stats in after.durations:
         earlier = next((each for each in before.durations if each.name == stats.name), None)
         if earlier is not None and (earlier.count or stats.count):
@@ -41,7 +38,3 @@ def _list_counts(run: RunReport) -> dict[str, int | None]:
 def _compare_durations(before: DurationStats, after: DurationStats) -> Iterator[Delta]:
     yield Delta(name=f"{after.title.lower()} time, median", unit="ms", before=before.p50_ms, after=after.p50_ms)
     yield Delta(name=f"{after.title.lower()} time, 95 %", unit="ms", before=before.p95_ms, after=after.p95_ms)
-
-
-def _to_float(value: float | None) -> float | None:
-    return None if value is None else float(value)

@@ -335,6 +335,8 @@ class PipelineReport(msgspec.Struct, frozen=True, kw_only=True):
     inorder_version: str
     generated_ms: int
     data: str
+    option: str = ""
+    """What a command needs to find DATA, such as `--data DIR`."""
     verdict: Verdict
     runs: list[RunReport]
     """The latest run of the pipeline and of every stage, or the runs that were asked for."""

@@ -7,7 +7,7 @@ an interrupted run has a telemetry file of its own, and continues the rows.
 
 import datetime
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import pairwise
 
@@ -156,22 +156,16 @@ def list_library_runs(data: str) -> list[LibraryRun]:
         return []
 
 
-def _find_latest(by_stage: Mapping[str, Sequence[StageRun]]) -> list[StageRun]:
-    """The latest run of every stage. Of the pipeline, that is its latest run: a pass of models that belongs to an
-    earlier one is left out."""
-    latest = {stage: runs[-1] for stage, runs in by_stage.items() if runs}
-    if RUN in latest and MODELS in latest and latest[MODELS].started_ms < latest[RUN].started_ms:
-        del latest[MODELS]
-    return list(latest.values())
-
-
 def select_runs(data: str, wanted: Sequence[str]) -> list[StageRun]:
     """Return the runs with these ids, or the latest run of every stage. An id may be abbreviated. Raises OperatorError
     if one is unknown or ambiguous."""
     files = list_telemetry(f"{data}/telemetry")
     by_stage = {stage: list_runs(data, stage, files) for stage in list_stages(data)}
     if not wanted:
-        return _find_latest(by_stage)
+        latest = {stage: runs[-1] for stage, runs in by_stage.items() if runs}
+        if {RUN, MODELS} <= latest.keys() and latest[MODELS].started_ms < latest[RUN].started_ms:
+            del latest[MODELS]  # it belongs to an earlier run
+        return list(latest.values())
     known = [run for runs in by_stage.values() for run in runs]
     found = []
     for prefix in wanted:

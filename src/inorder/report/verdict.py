@@ -1,7 +1,6 @@
 """The first sentence of a report: is it fine, and what to do next."""
 
 import datetime
-import shlex
 from collections.abc import Sequence
 
 from inorder.pipeline.outcome import RunOutcome, describe_counts, describe_searchable
@@ -15,9 +14,8 @@ _ORDER = ("running", "failed", "killed", "stopped", "unknown", "finished")
 """Which state of several runs the pipeline has: the first of these."""
 
 
-def make_verdict(runs: Sequence[RunReport], data: str, comparison: Comparison | None = None) -> Verdict:
+def make_verdict(runs: Sequence[RunReport], option: str, comparison: Comparison | None = None) -> Verdict:
     """Judge the runs of a report, or the second of two that are compared."""
-    option = f" --data {shlex.quote(data)}"
     if not runs:
         return Verdict(level="attention", state="unknown", sentence="No run was found in this DATA.")
     if comparison is not None:

@@ -59,7 +59,7 @@ def render_main(report: PipelineReport) -> str:
     first = next((run for run in report.runs if run.is_pass), None)
     found = {"watch": make_watch(report), "comparison": make_comparison(report)}
     if report.comparison is None and first is not None:
-        found |= {"failed": make_failed(first, report.data), "not-read": make_not_read(first)}
+        found |= {"failed": make_failed(first, report.option), "not-read": make_not_read(first)}
     if report.comparison is None:
         found["dataset"] = make_contents(report.dataset) + ("" if first is None else make_run_changes(first))
     parts = {
@@ -72,7 +72,7 @@ def render_main(report: PipelineReport) -> str:
     engine = make_engine_room(report.runs)
     links |= {"engine": "Engine room"} if engine else {}
     activity = "".join(make_activity(run) for run in report.runs if run.is_pass)
-    made = "".join(make_stage(run, report.data) for run in stages)
+    made = "".join(make_stage(run, report.option) for run in stages)
     return f"{make_verdict_box(report)}{make_navigation(links)}{activity}{''.join(parts.values())}{made}{engine}"
 
 

@@ -1,7 +1,5 @@
 """The sections of a page, from the verdict to the dataset."""
 
-import shlex
-
 from inorder.pipeline.outcome import describe_not_read, describe_pages
 from inorder.report.model import FailureGroup, PipelineReport, RunReport
 from inorder.report.verdict import format_duration
@@ -59,7 +57,7 @@ def make_navigation(sections: dict[str, str]) -> str:
     return f'<nav aria-label="Sections">{items}</nav>'
 
 
-def make_failed(run: RunReport, data: str) -> str:
+def make_failed(run: RunReport, option: str) -> str:
     """What failed, grouped by reason, with what would help."""
     failures = run.failures
     if not failures.total:
@@ -71,7 +69,7 @@ def make_failed(run: RunReport, data: str) -> str:
     if is_hidden or (not run.is_pass and any(row.traceback for row in failures.rows)):
         listed = f"<details><summary>All failed {noun}s</summary>{make_failed_items(run)}</details>"
     stage = "" if run.is_pass else f" --stage {run.stage}"
-    retry = make_command(f"inorder retry{stage} --data {shlex.quote(data)}")
+    retry = make_command(f"inorder retry{stage}{option}")
     return (
         f'<h2>Failed <span class="badge state-failed">{format_plural(failures.total, noun)}</span></h2>'
         f'<div class="card"><ul class="groups">{groups}</ul>{listed}'
@@ -120,7 +118,7 @@ def make_activity(run: RunReport) -> str:
     return f'<div class="card activity"><h3>{title}</h3><ul>{running}</ul></div>'
 
 
-def make_stage(run: RunReport, data: str) -> str:
+def make_stage(run: RunReport, option: str) -> str:
     """The run of a stage of the user's, in items."""
     counts = run.counts
     tiles = [
@@ -137,5 +135,5 @@ def make_stage(run: RunReport, data: str) -> str:
     return (
         f'<section class="run" id="run-{run.run_id}" aria-label="{escape_text(run.stage)}, run {run.run_id}">'
         f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>{make_tiles(tiles)}{make_activity(run)}"
-        f"{make_failed(run, data)}{card}</section>"
+        f"{make_failed(run, option)}{card}</section>"
     )
