@@ -228,7 +228,7 @@ def list_statuses(
     return [FileStatus(item_id, status, note, bool(is_code)) for item_id, status, note, is_code in rows], total
 
 
-def count_files(library: LibraryReader, name_group: Callable[[str], str]) -> Counter[str]:
+def count_ids(library: LibraryReader, name_group: Callable[[str], str]) -> Counter[str]:
     """Count all files by a group that their ids are in."""
     with library.snapshot() as connection:
         return Counter(name_group(item_id) for (item_id,) in connection.execute(f"SELECT id FROM ({_LISTED})"))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from inorder.library.reader import LibraryReader
-from inorder.library.states import FileStatus, FileStep, count_files, list_statuses, read_states
+from inorder.library.states import FileStatus, FileStep, count_ids, list_statuses, read_states
 from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
 from inorder.pipeline.outcome import name_type
 from inorder.pipeline.state import suggest_help
@@ -105,7 +105,7 @@ def answer_file_facets(catalog: Catalog, params: DataParams) -> FileFacets:
     """Count all files by what became of them, by type and by source."""
     with closing(LibraryReader(catalog.get(params.data).path)) as library:
         counts, sources = library.count_items(), library.count_by_source()
-        types = count_files(library, name_type)
+        types = count_ids(library, name_type)
     return FileFacets(
         files=sum(counts.values()),
         read=counts.get("read", 0),
