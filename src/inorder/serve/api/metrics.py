@@ -14,15 +14,8 @@ from inorder.stage.monitor.prometheus import CONTENT_TYPE, format_head, format_m
 from inorder.watch.metrics import format_watches
 from inorder.watch.status import WatchPlace
 
-_RUN_FILES = "inorder_run_files"
-FILE_FAMILIES = {
-    _RUN_FILES: ("gauge", "Files of the latest inorder run, under the names of its counts in --json."),
-    "inorder_documents": ("gauge", "Documents that can be searched."),
-    "inorder_source_files": ("gauge", "Source files that can be searched."),
-    "inorder_pages_without_text": ("gauge", "Pages without text in the files of the latest inorder run."),
-    "inorder_files_without_text": ("gauge", "Files of the latest inorder run of which some page has no text."),
-}
-"""Names and help of what a run counts. Without the prefix, they are the fields of its outcome."""
+RUN_FILES = "inorder_run_files"
+FILE_FAMILIES = {RUN_FILES: ("gauge", "Files of the latest inorder run, under the names of its counts in --json.")}
 
 
 def answer_metrics(catalog: Catalog, requests: RequestMetrics) -> Response:
@@ -37,13 +30,8 @@ def answer_metrics(catalog: Catalog, requests: RequestMetrics) -> Response:
 
 def format_files(outcomes: Sequence[tuple[str, RunOutcome]]) -> str:
     """What the latest run of each DATA counted, in files."""
-    lines: list[str] = []
-    for name, (kind, text) in FILE_FAMILIES.items() if outcomes else ():
-        lines += format_head(name, kind, text)
-        for data, outcome in outcomes:
-            found = {"": getattr(outcome, name.removeprefix("inorder_"), 0)}
-            if name == _RUN_FILES:
-                found = msgspec.to_builtins(outcome.counts)
-            for key, count in found.items():
-                lines.append(format_sample(name, {"data": data} | ({"class": key} if key else {}), count))
+    lines = format_head(RUN_FILES, *FILE_FAMILIES[RUN_FILES]) if outcomes else []
+    for data, outcome in outcomes:
+        for name, count in msgspec.to_builtins(outcome.counts).items():
+            lines.append(format_sample(RUN_FILES, {"data": data, "class": name}, count))
     return "".join(f"{line}\n" for line in lines)
