@@ -229,25 +229,22 @@ def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tup
 
 
 def _describe_files(data: str, run: StageRun) -> RunOutcome | None:
-    """What a run of the pipeline did, as the library has it; None: it has not."""
+    """What a run of the pipeline did, as the library has it; None: it has not. What can be searched is what can be
+    searched now."""
     outcome = decode_outcome(run.outcome) if run.outcome else None
-    return _add_searchable(data, outcome) if outcome is not None and run.is_latest else outcome
-
-
-def read_latest_outcome(data: str) -> RunOutcome | None:
-    """Read what the latest run of the pipeline did; None: none has published anything."""
-    latest = next((run.outcome for run in list_library_runs(data) if run.outcome), b"")
-    outcome = decode_outcome(latest) if latest else None
-    return None if outcome is None else _add_searchable(data, outcome)
-
-
-def _add_searchable(data: str, outcome: RunOutcome) -> RunOutcome:
-    """Add what can be searched now."""
+    if outcome is None or not run.is_latest:
+        return outcome
     with suppress(InorderError), closing(LibraryReader(data)) as library:
         totals = library.read_totals().counts
         outcome.documents, outcome.source_files = totals.get("files/document", 0), totals.get("files/code", 0)
         outcome.generation = library.read_generation().number
     return outcome
+
+
+def read_latest_outcome(data: str) -> RunOutcome | None:
+    """Read what the latest run of the pipeline counted; None: none has published anything."""
+    latest = next((run.outcome for run in list_library_runs(data) if run.outcome), b"")
+    return decode_outcome(latest) if latest else None
 
 
 def _read_library(data: str) -> tuple[FailureList, TextCounter]:
