@@ -43,8 +43,8 @@ _LOG_BYTES_LONG, _LOG_WAIT_LONG_MS = 32 * 2**20, 10_000
 """The same for a log that is long."""
 _BUSY_WAIT_MS = 30_000
 """How long to wait for another program that writes."""
-_CACHE_KIB = 16 * 1024
-_TERM_BYTES_MAX = 8 * 2**20
+_CACHE_KIB = 8 * 1024
+_TERM_BYTES_MAX = 4 * 2**20
 """Terms that wait in memory. More are inverted before they are published."""
 _FILES_MAX = 4
 """Files with vectors after a run."""

@@ -140,13 +140,15 @@ def _list_after(steps: Sequence[Step], failed: str) -> list[str]:
 class CommitReader:
     """Reads the entries of a run, for all of its sinks."""
 
-    def __init__(self, outcome: RunOutcome, table: StepTable) -> None:
+    def __init__(self, outcome: RunOutcome, table: StepTable, *, has_second: bool) -> None:
+        """`has_second`: a pass of models follows, which visits the same files."""
         self._outcome = outcome
+        self._has_second = has_second
         self._table = table
         self._visited: dict[int, Visited] = {}
         self._is_second = False
         self._new, self._changed = IdSet(), IdSet()
-        """The files that the first pass has visited."""
+        """The files that the first pass has visited, if another one follows."""
 
     def begin_second(self) -> None:
         """Begin the pass of models. Its files are counted already."""
@@ -193,7 +195,8 @@ class CommitReader:
             after: FileClass = "changed" if before == "unchanged" else before
         else:
             after = "changed" if visited.order.is_known else "new"
-            (self._changed if visited.order.is_known else self._new).add(item_id)
+            if self._has_second:
+                (self._changed if visited.order.is_known else self._new).add(item_id)
         if result.failure is not None:
             outcome.counts.add("failed")
             totals = outcome.get_step(result.failure.step)

@@ -96,7 +96,8 @@ class _PipelineRun:
         self._options = request.options
         self._data = os.fspath(self._options.data)
         self._outcome = RunOutcome(run_id=new_run_id())
-        self._entries = CommitReader(self._outcome, StepTable(request.settings))
+        has_models = split_passes(request.settings)[1] is not None
+        self._entries = CommitReader(self._outcome, StepTable(request.settings), has_second=has_models)
         self._parts: list[SourcePart] = []
         self._passes: PassRunner | None = None
         """Runs passes; None: none had anything to do."""
