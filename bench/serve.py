@@ -161,7 +161,7 @@ def measure_cost(scratch: Path) -> dict[str, Any]:
     (scratch / "jobs.py").write_text(STAGE.format(items=ITEMS))
     data = scratch / "run"
     command = [sys.executable, "-m", "inorder", "stage", "jobs:stage", "--policy", "io", "--data", str(data)]
-    command += ["--force", "--quiet", "--fsync", "off"]
+    command += ["--force", "--quiet", "--set", "fsync=off"]
 
     def run() -> float:
         began = os.times()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inorder.cli.commands import COMMANDS
+from inorder.cli.commands import COMMANDS, EXAMPLES
 from inorder.cli.extras import EXTRAS, extra_of
 from tests.support.command_line import GUARD_S, clean_environment
 
@@ -52,7 +52,7 @@ LINES = {
     "plan": INGEST,
     "explain src/text.md": INGEST,
     "retry": INGEST,
-    "config show --stage doctags": "",
+    "config keys": "",
     "sources": "",
     "forget src": INGEST,
     "show text.md": INGEST,
@@ -122,11 +122,13 @@ def test_one_missing_module_of_an_extra_is_found_before_anything_runs(folder: Pa
     assert found == {"code": 2, "err": said}
 
 
-def test_help_needs_no_extra(folder: Path) -> None:
+def test_help_needs_no_extra_and_is_the_same_without_any(folder: Path) -> None:
     modules = [module for extra in EXTRAS.values() for module in extra]
-    lines = [f"{command} --help" for command in ("run", "doctags", "chunk", "embed", "index", "stage", "plan")]
-    for line, found in zip(lines, run_without(folder, modules, [*lines, "--help"]), strict=False):
-        assert found == {"code": 0, "err": ""}, line
+    lines = json.dumps([[*command.split(), "--help"] for command in EXAMPLES])
+    without, complete = (call(folder, "-c", WITHOUT_EXTRAS, json.dumps(blocked), lines) for blocked in (modules, []))
+    assert without.stderr == '\n{"code": 0, "err": ""}\n' * len(EXAMPLES)
+    assert without.stdout == complete.stdout
+    assert without.stdout.count("Example: inorder") == len(EXAMPLES)
 
 
 def test_every_extra_of_the_package_is_known() -> None:

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.req("CLI-4"), pytest.mark.process]
 def failed(cli: CommandLine) -> CommandLine:
     """Five items; the second and the fourth have failed."""
     cli.sources("one", "fail input", "three", "flaky 9", "five")
-    assert cli.stage_in_process("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    assert cli.stage_in_process("count", "--retries", "1", "--set", "retry_backoff_s=0.01").code == 3
     return cli
 
 
@@ -105,7 +105,7 @@ def test_failed_items_that_are_no_longer_in_the_plan_are_left_alone(failed: Comm
 def test_a_retry_takes_the_same_options_as_a_run(cli: CommandLine) -> None:
     cli.sources("flaky 3", "two")
     assert cli.stage_in_process("count").code == 3
-    assert cli.run("retry", "--retries", "1", "--retry-backoff-s", "0.01").code == 0
+    assert cli.run("retry", "--retries", "1", "--set", "retry_backoff_s=0.01").code == 0
     assert cli.row("0.txt")["attempts"] == 2
     cli.sources("fail input", "fail input")
     cli.stage_in_process("count")

@@ -83,7 +83,7 @@ def test_inspect_says_it_in_words(done: CommandLine) -> None:
 @pytest.mark.process
 def test_inspect_warns_of_what_wants_attention(cli: CommandLine) -> None:
     cli.sources("one", "warn careful", "die")
-    cli.start("stage", "jobs:count", "sources", "--workers", "1", "--fsync", "always")
+    cli.start("stage", "jobs:count", "sources", "--workers", "1", "--set", "fsync=always")
     assert cli.end_of(cli.started[0]).code == -signal.SIGKILL
     manifest = cli.data / "manifests" / "count.jsonl"
     manifest.write_bytes(manifest.read_bytes() + b"nonsense\n")

@@ -1,4 +1,4 @@
-"""`--on-budget` and `--cancel-grace-s`, on the command line, in the environment and in a profile."""
+"""`on_budget` and `cancel_grace_s`, on the command line, in the environment and in a profile."""
 
 import os
 
@@ -45,7 +45,7 @@ def race(cli: CommandLine) -> CommandLine:
 def test_drain_waits_for_a_running_item_whatever_the_grace(race: CommandLine, door: str) -> None:
     race.write("inorder.toml", "[profile.gentle]\non_budget = 'drain'\ncancel_grace_s = 0\n")
     arguments = {
-        "command line": ["--on-budget", "drain", "--cancel-grace-s", "0"],
+        "command line": ["--set", "on_budget=drain", "--set", "cancel_grace_s=0"],
         "environment": [],
         "profile": ["--profile", "gentle"],
     }[door]
@@ -63,7 +63,7 @@ def test_drain_waits_for_a_running_item_whatever_the_grace(race: CommandLine, do
 def test_stop_names_the_thread_that_outlasts_the_grace(race: CommandLine, door: str) -> None:
     race.write("inorder.toml", "[profile.short]\ncancel_grace_s = 0\n")
     arguments = {
-        "command line": ["--on-budget", "stop", "--cancel-grace-s", "0"],
+        "command line": ["--set", "on_budget=stop", "--set", "cancel_grace_s=0"],
         "environment": [],
         "profile": ["--profile", "short"],
     }[door]

@@ -73,10 +73,10 @@ def test_each_option_comes_from_the_first_place_that_says_something(
     monkeypatch.setenv("INORDER_RAY_GPUS", "1")
     stage = stage_with(ray=RayOptions(cpus=9, start_timeout_s=7.0))
     settings = resolve({"ray_files": "shared", "ray_resources": "none"}, stage)
-    assert settings.values["ray_files"] == ("shared", "command line")
-    assert settings.values["ray_gpus"] == (1.0, "environment INORDER_RAY_GPUS")
-    assert settings.values["ray_cpus"] == (3.0, "inorder.toml [stage.count]")
-    assert settings.values["ray_address"] == ("head:6379", "inorder.toml [default]")
+    assert settings.values["ray_files"][:2] == ("shared", "command line")
+    assert settings.values["ray_gpus"][:2] == (1.0, "environment INORDER_RAY_GPUS")
+    assert settings.values["ray_cpus"][:2] == (3.0, "inorder.toml [stage.count]")
+    assert settings.values["ray_address"][:2] == ("head:6379", "inorder.toml [default]")
     options = settings.to_options().ray
     assert (options.files, options.gpus, options.cpus, options.resources) == ("shared", 1.0, 3.0, {})
     assert options.start_timeout_s == 7.0, "what has no option is the stage's to say"
@@ -84,7 +84,7 @@ def test_each_option_comes_from_the_first_place_that_says_something(
 
 def test_what_a_stage_says_of_a_cluster_holds_where_nobody_else_does() -> None:
     settings = resolve({"ray_gpus": "1"}, stage_with(engine="ray", ray=MEANT))
-    assert settings.values["ray_cpus"] == (2.0, "the stage")
+    assert settings.values["ray_cpus"][:2] == (2.0, "the stage")
     assert settings.to_options().ray == RayOptions(**{**as_dict(MEANT), "gpus": 1.0})
 
 
@@ -107,7 +107,7 @@ def test_what_is_shown_can_be_given_again(given: dict[str, str]) -> None:
 
 def test_config_show_shows_numbers_by_name_as_they_are_given(cli: CommandLine) -> None:
     cli.write("inorder.toml", AS_TABLE)
-    ended = cli.run("config", "show", "--ray-address", "none")
+    ended = cli.run("config", "show", "--set", "ray_address=none")
     shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
     assert shown["engine"] == ["ray", "inorder.toml [default]"]
     assert shown["ray_address"] == ["none", "command line"]
@@ -157,7 +157,7 @@ def test_where_ray_is_missing_one_line_says_how_to_get_it_and_nothing_is_lost(cl
 @pytest.mark.process
 def test_the_row_of_a_run_says_which_engine_it_was_and_how_a_cluster_was_to_be_used(cli: CommandLine) -> None:
     cli.sources("one")
-    assert cli.stage("count", "--ray-cpus", "2", "--ray-resources", "disk=1").code == 0
+    assert cli.stage("count", "--set", "ray_cpus=2", "--set", "ray_resources=disk=1").code == 0
     options = cli.lines()[0]["options"]
     assert options["engine"] == "local"
     assert options["ray"] == json.loads(json.dumps(as_dict(RayOptions(cpus=2.0, resources={"disk": 1.0}))))

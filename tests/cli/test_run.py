@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def call(project: Path, *arguments: str) -> tuple[int, str, str]:
-    quick = ("--policy", "io", "--workers", "1", "--fsync", "off")
+    quick = ("--policy", "io", "--workers", "1", "--set", "fsync=off")
     return run_in_process([*arguments, *quick], project, clean_environment())
 
 
@@ -77,7 +77,7 @@ def test_every_folder_of_the_sources_is_listed_once(project: Path, monkeypatch: 
     ("option", "value", "said"),
     [
         ("--dense", "magic", "magic"),
-        ("--tokens-min", "4000", "tokens_min must be at most tokens_max"),
+        ("--set", "tokens_min=4000", "tokens_min must be at most tokens_max"),
         ("--retries", "many", "--retries must be a whole number"),
     ],
 )

@@ -28,7 +28,7 @@ retries = 3
 
 
 def found(settings: Settings, name: str) -> tuple[Any, str]:
-    return tuple(settings.values[name])  # type: ignore[return-value]
+    return settings.values[name].value, settings.values[name].origin
 
 
 def test_the_first_place_that_says_something_counts(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_a_value_of_another_type_in_the_file_is_refused(here: Path, value: str) 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[default]\nworker = 2\n", r"inorder.toml: unknown setting worker in \[default\]; valid settings: data, "),
+        ("[default]\nworker = 2\n", r"inorder.toml: unknown setting worker in \[default\]; did you mean workers\?"),
         ("[stage.count]\ndata = 'x'\n", r"inorder.toml: \[stage.count\] cannot set data, which all stages share"),
         ("[defaults]\nworkers = 2\n", r"inorder.toml: unknown table \[defaults\]; valid tables: \[default\], "),
         ("workers = 2\n", r"inorder.toml: workers is outside of any table; put it below \[default\]"),
@@ -181,14 +181,14 @@ def test_a_profile_that_is_not_there_is_named_with_those_that_are(here: Path) ->
 def test_a_variable_that_is_no_setting_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INORDER_WORKER", "2")
     with pytest.raises(
-        OperatorError, match="unknown setting INORDER_WORKER in the environment; valid settings: INORDER_"
+        OperatorError, match=r"unknown setting INORDER_WORKER in the environment; did you mean workers\?"
     ):
         resolve({})
 
 
 def test_config_show_says_where_each_value_comes_from(cli: CommandLine) -> None:
     cli.write("inorder.toml", "[default]\nretries = 2\n[stage.count]\nworkers = 3\n[profile.fast]\nfsync = 'off'\n")
-    arguments = ["config", "show", "--stage", "jobs:device", "--profile", "fast", "--timeout-s", "5"]
+    arguments = ["config", "show", "jobs:device", "--profile", "fast", "--timeout-s", "5"]
     ended = cli.run(*arguments, INORDER_SCHEDULE="sjf")
     assert ended.code == 0
     shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
@@ -206,14 +206,31 @@ def test_config_show_says_where_each_value_comes_from(cli: CommandLine) -> None:
     assert (as_json["file"], as_json["profile"]) == ("inorder.toml", "fast")
 
 
-def test_config_show_without_a_stage_says_that_stages_have_defaults_of_their_own(cli: CommandLine) -> None:
-    ended = cli.run("config", "show", "--retries", "2")
+def test_config_show_shows_the_settings_of_a_run_with_those_of_its_steps(cli: CommandLine) -> None:
+    ended = cli.run("config", "show", "--retries", "2", "--set", "chunk.timeout_s=7")
     shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
     assert shown["data"] == [".inorder", "default"]
     assert shown["retries"] == ["2", "command line"]
-    assert shown["policy"] == ["io", "default, unless the stage sets another"]
-    assert "stages have defaults of their own: see `inorder config show --stage NAME`" in ended.err
-    assert cli.run("config", "show", "--json").json["options"]["policy"] == {"value": "io", "origin": "default"}
+    assert shown["policy"] == ["cpu", "default"]
+    assert shown["chunk.timeout_s"] == ["7", "command line"]
+    assert shown["embed.timeout_s"] == ["3600", "default"]
+    assert cli.run("config", "show", "--json").json["options"]["policy"] == {"value": "cpu", "origin": "default"}
+
+
+def test_config_diff_shows_what_is_not_as_usual_and_where_it_was_set(cli: CommandLine) -> None:
+    ended = cli.run("config", "diff")
+    assert (ended.code, ended.out, ended.err) == (0, "", "every setting has its default\n")
+    cli.write("inorder.toml", "[default]\nretries = 2\npolicy = 'cpu'\n[stage.chunk]\ntokens_max = 100\n")
+    ended = cli.run("config", "diff", "--set", "html=full", INORDER_OCR="yes")
+    assert ended.out.splitlines() == [
+        "html = full  (command line; default article)",
+        "ocr = true  (environment INORDER_OCR; default false)",
+        "tokens_max = 100  (inorder.toml [stage.chunk]; default 512)",
+        "retries = 2  (inorder.toml [default]; default 0)",
+    ]
+    found = cli.run("config", "diff", "chunk", "--json").json["options"]
+    assert found["tokens_max"] == {"value": 100, "origin": "inorder.toml [stage.chunk]", "default": 512}
+    assert "policy" in cli.run("config", "diff", "jobs:device").out
 
 
 @pytest.mark.process
@@ -234,9 +251,9 @@ def test_a_run_follows_the_same_places(cli: CommandLine) -> None:
 def test_config_show_knows_the_stages_in_data_by_name(cli: CommandLine) -> None:
     cli.sources("one")
     cli.stage("device")
-    shown = cli.run("config", "show", "--stage", "count", "--json").json["options"]
+    shown = cli.run("config", "show", "count", "--json").json["options"]
     assert shown["policy"] == {"value": "gpu", "origin": "the stage"}
-    ended = cli.run("config", "show", "--stage", "cuont")
+    ended = cli.run("config", "show", "cuont")
     assert (ended.code, ended.err) == (2, "inorder: no stage 'cuont' in .inorder; stages: count\n")
 
 

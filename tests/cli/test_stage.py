@@ -68,7 +68,7 @@ def test_an_item_that_takes_too_long_fails_alone(cli: CommandLine, policy: str) 
 
 def test_an_item_that_fails_twice_and_then_succeeds_is_a_success(cli: CommandLine) -> None:
     cli.sources("one", "flaky 3", "three")
-    ended = cli.stage_in_process("count", "--retries", "2", "--retry-backoff-s", "0.01")
+    ended = cli.stage_in_process("count", "--retries", "2", "--set", "retry_backoff_s=0.01")
     assert ended.code == 0
     assert (cli.row("1.txt")["status"], cli.row("1.txt")["attempts"]) == ("success", 3)
     assert cli.calls().count("1.txt") == 3
@@ -88,7 +88,7 @@ def test_only_errors_that_may_pass_are_tried_again(cli: CommandLine, stage: str,
         "retryable": ("runtime", 3),
     }
     cli.sources(*(f"raise {kind}" for kind in expected))
-    assert cli.stage(stage, "--retries", "2", "--retry-backoff-s", "0.01", "--policy", policy).code == 3
+    assert cli.stage(stage, "--retries", "2", "--set", "retry_backoff_s=0.01", "--policy", policy).code == 3
     rows = dict(zip(expected, cli.rows(), strict=True))
     assert {kind: (row["error"]["category"], row["attempts"]) for kind, row in rows.items()} == expected
     assert [cli.calls().count(f"{number}.txt") for number in range(len(expected))] == [
@@ -98,7 +98,7 @@ def test_only_errors_that_may_pass_are_tried_again(cli: CommandLine, stage: str,
 
 def test_an_item_that_needs_one_retry_more_than_it_has_fails(cli: CommandLine) -> None:
     cli.sources("flaky 3")
-    assert cli.stage_in_process("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    assert cli.stage_in_process("count", "--retries", "1", "--set", "retry_backoff_s=0.01").code == 3
     row = cli.row("0.txt")
     assert (row["error"]["category"], row["attempts"]) == ("provider", 2)
 
@@ -198,9 +198,9 @@ def test_a_stage_for_a_device_refuses_processes_unless_somebody_insists(cli: Com
     ended = cli.stage("device", "--policy", "cpu")
     assert (ended.code, ended.out) == (2, "")
     assert "stage count needs policy gpu" in ended.err
-    assert "--i-know-what-im-doing" in ended.err
+    assert "--set i_know_what_im_doing=true" in ended.err
     assert not cli.data.exists()
-    assert cli.stage("device", "--policy", "cpu", "--i-know-what-im-doing").code == 0
+    assert cli.stage("device", "--policy", "cpu", "--set", "i_know_what_im_doing=true").code == 0
     assert cli.stage("device", "--policy", "io").code == 0
     assert cli.stage("device").code == 0
 
@@ -233,7 +233,7 @@ def test_a_damaged_journal_is_refused_and_named(cli: CommandLine) -> None:
 
 def test_what_watches_a_run_can_be_switched_on(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    assert cli.stage_in_process("count", "--adaptive", "--attempts-log").code == 0
+    assert cli.stage_in_process("count", "--set", "adaptive=true", "--set", "attempts_log=true").code == 0
     [log] = (cli.data / "attempts").iterdir()
     assert log.read_text().count('"started"') == 2
 

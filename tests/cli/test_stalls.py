@@ -27,7 +27,7 @@ def test_inspect_names_the_item_that_a_live_run_waits_for(cli: CommandLine, door
     cli.source("2.txt", "three")
     if door == "profile":
         cli.write("inorder.toml", "[profile.watched]\nstall_warning_s = 0.2\n")
-    arguments = {"option": ("--stall-warning-s", "0.2"), "profile": ("--profile", "watched")}.get(door, ())
+    arguments = {"option": ("--set", "stall_warning_s=0.2"), "profile": ("--profile", "watched")}.get(door, ())
     environment = {"INORDER_STALL_WARNING_S": "0.2"} if door == "variable" else {}
     running = cli.start(
         "stage", "jobs:count", "sources", "--workers", "2", "--policy", policy, *arguments, **environment
@@ -68,7 +68,7 @@ def test_the_very_first_item_is_named_too(cli: CommandLine, has_run_before: bool
         assert cli.stage("count").code == 0
         (cli.folder / "sources" / "0.txt").unlink()
     cli.held("0.txt")
-    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--stall-warning-s", "0.2")
+    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--set", "stall_warning_s=0.2")
     cli.is_held("0.txt")
     assert wait_until(lambda: "waiting for  0.txt (seq 0), running" in cli.run("inspect").out)
     latest = cli.run("inspect", "--json").json["stages"][0]["latest_run"]
@@ -78,7 +78,7 @@ def test_the_very_first_item_is_named_too(cli: CommandLine, has_run_before: bool
 
 
 def test_no_stall_is_announced_if_it_is_switched_off(cli: CommandLine) -> None:
-    shown = cli.run("config", "show", "--stall-warning-s", "0", "--json").json["options"]["stall_warning_s"]
+    shown = cli.run("config", "show", "--set", "stall_warning_s=0", "--json").json["options"]["stall_warning_s"]
     assert shown == {"value": 0.0, "origin": "command line"}
 
 
@@ -98,7 +98,7 @@ def describe_process(pid: str) -> str:
 @pytest.mark.req("HBT-1")
 def test_the_item_of_a_stopped_worker_process_is_done_by_another(cli: CommandLine) -> None:
     cli.held("0.txt")
-    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--policy", "cpu", "--lease-s", "5")
+    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--policy", "cpu", "--set", "lease_s=5")
     cli.is_held("0.txt")
     [worker] = list_workers(running.pid)
     os.kill(worker, signal.SIGSTOP)

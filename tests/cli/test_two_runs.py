@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inorder.cli.commands.data import verify
+from inorder.cli.commands.mend import verify
 from inorder.cli.data_dir import DataDirectory
 from inorder.errors import BusyError
 from inorder.host.lock import Lock

@@ -220,7 +220,7 @@ def test_each_problem_is_a_line_with_what_to_do(done: CommandLine) -> None:
 @pytest.mark.process
 def test_what_was_made_without_fingerprints_is_only_looked_for(cli: CommandLine) -> None:
     cli.sources("one", "two")
-    cli.stage_in_process("count", "--no-fingerprinting")
+    cli.stage_in_process("count", "--set", "fingerprinting=false")
     cli.output("0.txt").write_text("7\n")
     assert problems(cli) == []
     cli.output("0.txt").unlink()
@@ -232,7 +232,7 @@ def test_outputs_are_held_to_the_run_that_made_them_and_not_to_one_that_skipped_
     cli.sources("one", "two")
     cli.stage_in_process("count")
     cli.write("config", "another")
-    cli.stage_in_process("count", "--no-fingerprinting")
+    cli.stage_in_process("count", "--set", "fingerprinting=false")
     assert [row["cfg_hash"] for row in cli.rows()] == ["", "", "another", "another"]
     assert problems(cli) == []
     cli.stage_in_process("count")

@@ -100,7 +100,7 @@ def test_another_process_that_has_the_file_open_is_named(address: str, tmp_path:
         ("UPDATE inorder.meta SET value = '9' WHERE name = 'version'", LAYOUT, {}, "has version 9, and this version"),
         ("CREATE SCHEMA taken; CREATE TABLE taken.t (a INT)", LAYOUT, {"collection": "taken"}, "holds something else"),
         ("", LAYOUT, {"collection": "no name"}, "--collection must be a name"),
-        ("", LAYOUT, {"hnsw": True}, "--hnsw is not available for DuckDB"),
+        ("", LAYOUT, {"hnsw": True}, "hnsw is not available for DuckDB"),
     ],
 )
 def test_a_file_that_does_not_fit_is_one_line_and_stays_as_it_is(

@@ -143,7 +143,7 @@ def test_another_export_to_the_collection_is_noticed(tmp_path: Path) -> None:
         ({}, TargetLayout(dimensions=8, provider="hash:8"), {}, "4 dimensions, and those of hash:8 have 8"),
         ({"version": 9}, LAYOUT, {}, "has version 9, and this version of inorder writes 1"),
         ({}, LAYOUT, {"collection": "a b"}, "a collection must be a name"),
-        ({}, LAYOUT, {"hnsw": True}, "--hnsw needs a Qdrant server"),
+        ({}, LAYOUT, {"hnsw": True}, "hnsw needs a Qdrant server"),
         ({}, LAYOUT, {"collection": "taken"}, "taken holds something else than an export"),
     ],
 )

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from inorder.cli.commands.data.inspect import inspect
+from inorder.cli.commands.look.inspect import inspect
 from inorder.dataset.duplicates import SIMILARITY_MIN, DuplicateGroup, find_duplicates
 from inorder.errors import OperatorError
 from tests.pipeline.folders import FolderRuns

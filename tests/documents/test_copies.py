@@ -107,8 +107,8 @@ def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_show_and_inspect_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from inorder.cli.commands.data.inspect import inspect
-    from inorder.cli.commands.data.show import show
+    from inorder.cli.commands.look.inspect import inspect
+    from inorder.cli.commands.look.show import show
 
     runs = StageRuns(tmp_path)
     for name in ("a.md", "b.md"):

@@ -144,7 +144,7 @@ def test_what_cannot_be_read_any_more_leaves_nothing_behind(workspace: Workspace
 @pytest.mark.req("RUN-4")
 @pytest.mark.parametrize(
     ("arguments", "hash_seed"),
-    [(("--workers", "1"), "0"), (("--workers", "5"), "1"), (("--workers", "2", "--schedule", "sjf"), "random")],
+    [(("--workers", "1"), "0"), (("--workers", "5"), "1"), (("--workers", "2", "--set", "schedule=sjf"), "random")],
 )
 def test_the_outputs_do_not_depend_on_how_they_were_made(
     workspace: Workspace, arguments: list[str], hash_seed: str
@@ -202,9 +202,9 @@ def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_count
     [
         (("run", "nowhere"), "no such file or directory: "),
         (("run", "docs", "--tokens-max", "none"), "--tokens-max must be a whole number from 1 to 1000000"),
-        (("run", "docs", "--tokens-max", "10", "--tokens-min", "11"), "tokens_min must be at most tokens_max"),
-        (("run", "docs", "--tokenizer", "bytes"), "tokenizer must be 'words' or 'hf:PATH', got 'bytes'"),
-        (("run", "docs", "--tokenizer", "hf:/nowhere.json"), "cannot read the tokenizer /nowhere.json"),
+        (("run", "docs", "--tokens-max", "10", "--set", "tokens_min=11"), "tokens_min must be at most tokens_max"),
+        (("run", "docs", "--set", "tokenizer=bytes"), "tokenizer must be 'words' or 'hf:PATH', got 'bytes'"),
+        (("run", "docs", "--set", "tokenizer=hf:/nowhere.json"), "cannot read the tokenizer /nowhere.json"),
         (("run", "docs", "--dense", "gpt"), "unknown provider 'gpt'"),
         (("run", "docs", "--dense", "onnx:/nowhere"), "/nowhere"),
         (("run",), "missing argument 'SRC...'"),

@@ -44,8 +44,8 @@ class _LimitRun:
             "--data",
             "data",
             "--quiet",
-            "--fsync",
-            "off",
+            "--set",
+            "fsync=off",
             *options,
         ]
         environment = {"PATH": os.environ["PATH"], "HOME": str(workspace.folder)}

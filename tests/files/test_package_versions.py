@@ -73,7 +73,7 @@ def test_a_run_of_documents_does_not_load_what_parses_metadata() -> None:
     """It takes longer than a run without changes needs to compare a thousand files."""
     program = (
         "import sys\n"
-        "import inorder.cli.command_group, inorder.cli.commands.pipeline.run\n"
+        "import inorder.cli.command_group, inorder.cli.commands.make.run\n"
         "from inorder.documents.convert.settings import ConvertSettings, settings_of\n"
         "import inorder.pipeline.run\n"
         "settings_of(ConvertSettings(), 'any')\n"

@@ -113,8 +113,8 @@ def edit(project: Project, rng: random.Random) -> None:
     ("options", "hash_seed"),
     [
         (("--workers", "1"), "0"),
-        (("--workers", "5", "--schedule", "sjf"), "1"),
-        (("--workers", "2", "--max-queue", "1", "--policy", "io"), "random"),
+        (("--workers", "5", "--set", "schedule=sjf"), "1"),
+        (("--workers", "2", "--set", "max_queue=1", "--policy", "io"), "random"),
     ],
 )
 def test_the_index_does_not_depend_on_how_it_was_made(project: Project, options: list[str], hash_seed: str) -> None:
@@ -152,8 +152,8 @@ def kill_after(project: Project, rows: int) -> None:
         "--data",
         str(project.data),
         "--quiet",
-        "--max-queue",
-        "2",
+        "--set",
+        "max_queue=2",
     ]
     process = subprocess.Popen(command, cwd=project.folder, stderr=subprocess.DEVNULL)
     while process.poll() is None and not (manifest.exists() and manifest.read_bytes().count(b"\n") >= rows):

@@ -13,8 +13,8 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.server.mcpserver.exceptions import ToolError
 
-from inorder.cli.commands.search import mcp
-from inorder.cli.commands.search.mcp import IndexTools
+from inorder.cli.commands.find import index_tools
+from inorder.cli.commands.find.index_tools import IndexTools
 from tests.pipeline.folders import FolderRuns
 
 LONG = "".join(f"def step_{number}():\n    return lamp({number})\n\n\n" for number in range(70))
@@ -101,7 +101,7 @@ def test_pages_of_callers_and_symbols_follow_each_other_and_end(tools: IndexTool
 
 
 def test_a_long_file_is_read_in_pages_and_from_a_line(tools: IndexTools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "PAGE_CHARACTERS_MAX", 500)
+    monkeypatch.setattr(index_tools, "PAGE_CHARACTERS_MAX", 500)
     text, offset = "", 0
     while offset is not None:
         page = tools.read(path="src/steps.py", offset=offset)
@@ -120,11 +120,11 @@ def test_a_document_is_read_as_a_whole_or_by_chunk(tools: IndexTools) -> None:
 
 
 def test_a_page_that_would_be_too_long_ends_early(tools: IndexTools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "PAGE_CHARACTERS_MAX", 1000)
+    monkeypatch.setattr(index_tools, "PAGE_CHARACTERS_MAX", 1000)
     page = tools.callers("lamp")
     assert 1 <= len(page["callers"]) < 50
     assert page["next_offset"] == len(page["callers"])
-    monkeypatch.setattr(mcp, "PAGE_CHARACTERS_MAX", 1)
+    monkeypatch.setattr(index_tools, "PAGE_CHARACTERS_MAX", 1)
     assert len(tools.callers("lamp")["callers"]) == 1
 
 

@@ -74,7 +74,13 @@ def test_a_run_that_loses_a_node_gives_the_same_results(
     host, _, port = machines.address.partition(":")
     with Meanwhile(lose):
         ended = command(
-            tmp_path / "data", "--engine", "ray", "--ray-address", f"localhost:{port}", "--ray-files", files
+            tmp_path / "data",
+            "--engine",
+            "ray",
+            "--set",
+            f"ray_address=localhost:{port}",
+            "--set",
+            f"ray_files={files}",
         )
     assert host
     assert ended.code == 3, ended.err

@@ -26,7 +26,7 @@ def cli(tmp_path: Path) -> Iterator[CommandLine]:
 
 
 def on(machines: Machines) -> list[str]:
-    return ["--engine", "ray", "--ray-address", machines.address, "--workers", "2", "--json"]
+    return ["--engine", "ray", "--set", f"ray_address={machines.address}", "--workers", "2", "--json"]
 
 
 def undisturbed(cli: CommandLine) -> tuple[Any, Any]:

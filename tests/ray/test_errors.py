@@ -49,17 +49,17 @@ def deaf() -> Iterator[int]:
 def test_no_cluster_at_the_address(cli: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    said = error_line(cli, "--ray-address", f"127.0.0.1:{port}", code=1)
+    said = error_line(cli, "--set", f"ray_address=127.0.0.1:{port}", code=1)
     assert f"no Ray cluster at 127.0.0.1:{port}" in said
 
 
 def test_a_cluster_of_this_machine_alone_that_has_no_room_is_not_waited_for(cli: CommandLine) -> None:
-    said = error_line(cli, "--ray-cpus", "5000", code=2)
+    said = error_line(cli, "--set", "ray_cpus=5000", code=2)
     assert "a worker needs 5000 CPU; the cluster has 1 node with " in said
 
 
 def test_a_server_that_never_replies(cli: CommandLine, deaf: int) -> None:
-    said = error_line(cli, "--ray-address", f"127.0.0.1:{deaf}", code=1)
+    said = error_line(cli, "--set", f"ray_address=127.0.0.1:{deaf}", code=1)
     assert f"no Ray cluster at 127.0.0.1:{deaf}: timed out" in said
 
 
@@ -82,12 +82,12 @@ def test_a_server_of_another_protocol(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["nonsense", ":6379", "host:port", "127.0.0.1:"])
 def test_an_invalid_address(cli: CommandLine, address: str) -> None:
-    assert "HOST:PORT or auto" in error_line(cli, "--ray-address", address, code=2)
+    assert "HOST:PORT or auto" in error_line(cli, "--set", f"ray_address={address}", code=2)
 
 
 def test_the_address_of_a_ray_client(cli: CommandLine) -> None:
     assert "run this command on a machine of the cluster" in error_line(
-        cli, "--ray-address", "ray://somewhere:1", code=2
+        cli, "--set", "ray_address=ray://somewhere:1", code=2
     )
 
 
@@ -99,12 +99,12 @@ def test_an_address_in_the_environment_is_the_one_that_is_used(cli: CommandLine)
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--ray-cpus", "0"),
-        ("--ray-cpus", "-1"),
-        ("--ray-gpus", "nan"),
-        ("--ray-resources", "special"),
-        ("--ray-files", "pigeon"),
-        ("--ray-send-bytes-max", "-5"),
+        ("--set", "ray_cpus=0"),
+        ("--set", "ray_cpus=-1"),
+        ("--set", "ray_gpus=nan"),
+        ("--set", "ray_resources=special"),
+        ("--set", "ray_files=pigeon"),
+        ("--set", "ray_send_bytes_max=-5"),
     ],
 )
 def test_an_invalid_option(cli: CommandLine, option: str, value: str) -> None:

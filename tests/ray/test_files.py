@@ -185,7 +185,7 @@ def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_
     assert (outcome.succeeded, outcome.failed) == (4, 1)
     said = place.row("item-02")["error"]["message"]
     assert "does not see the input" in said
-    assert "--ray-files send" in said
+    assert "--set ray_files=send" in said
 
 
 @pytest.mark.req("JRN-7", "LED-7")

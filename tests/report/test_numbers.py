@@ -46,7 +46,7 @@ def test_two_runs_are_compared_item_by_item(cli: CommandLine) -> None:
 
 def test_retries_are_marks_on_the_time_axis(cli: CommandLine) -> None:
     cli.sources("one", "flaky 2", "three")
-    cli.stage("count", "--policy", "cpu", "--workers", "1", "--retries", "1", "--retry-backoff-s", "0")
+    cli.stage("count", "--policy", "cpu", "--workers", "1", "--retries", "1", "--set", "retry_backoff_s=0")
     [run] = report_of(cli)["runs"]
     assert run["mark_counts"]["retry"] == 1
     [mark] = run["marks"]
@@ -56,7 +56,7 @@ def test_retries_are_marks_on_the_time_axis(cli: CommandLine) -> None:
 
 def test_lost_workers_are_marks_on_the_time_axis(cli: CommandLine) -> None:
     cli.sources("one", "die", "three")
-    cli.stage("count", "--policy", "cpu", "--workers", "1", "--retry-backoff-s", "0")
+    cli.stage("count", "--policy", "cpu", "--workers", "1", "--set", "retry_backoff_s=0")
     [run] = report_of(cli)["runs"]
     assert run["mark_counts"]["lost"] >= 1
     assert any("SIGKILL" in mark["text"] for mark in run["marks"])
@@ -83,7 +83,7 @@ def test_the_charts_end_with_every_item_committed(cli: CommandLine) -> None:
 
 def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine) -> None:
     cli.sources("one", "flaky 2", "three")
-    cli.stage_in_process("count", "--retries", "1", "--retry-backoff-s", "0", "--attempts-log")
+    cli.stage_in_process("count", "--retries", "1", "--set", "retry_backoff_s=0", "--set", "attempts_log=true")
     assert cli.run("report", "--trace", "trace.json").code == 0
     trace = json.loads((cli.folder / "trace.json").read_text())
     attempts = [event for event in trace["traceEvents"] if event["ph"] == "X"]

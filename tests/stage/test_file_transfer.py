@@ -366,7 +366,7 @@ def test_a_node_that_sees_something_else_says_so(trip: Trip, change: str) -> Non
     with pytest.raises(StageError) as caught:
         trip.there(departed[0], sees_files=True)
     said = f"this node does not see the input {path} as the driver does; put it on storage that all nodes share, "
-    assert str(caught.value) == f"{said}or send files with --ray-files send"
+    assert str(caught.value) == f"{said}or send files with --set ray_files=send"
     assert (caught.value.category, caught.value.retryable, caught.value.item_id) == ("io", True, "a")
     assert trip.place.called() == []
 

@@ -85,7 +85,14 @@ def test_a_run_looks_at_the_changed_file_alone_and_counts_it_in_the_words_of_the
 
 def test_what_the_runs_write_below_the_source_triggers_nothing(cli: CommandLine) -> None:
     cli.source("a.md", "# Lamp\n\nA lamp.\n")
-    data = ("--data", "sources/data", "--metrics-file", "sources/metrics.md", "--telemetry-dir", "sources/telemetry")
+    data = (
+        "--data",
+        "sources/data",
+        "--set",
+        "metrics_file=sources/metrics.md",
+        "--set",
+        "telemetry_dir=sources/telemetry",
+    )
     watch = Watch(cli, *data)
     watch.next("run_ended")
     for name in ("b.md", "c.md"):
@@ -136,7 +143,7 @@ def test_a_signal_during_a_run_stops_it_and_the_next_watch_continues(cli: Comman
     gate = threading.Event()
     script = Script(held_by(gate))
     with serving(script) as url:
-        embed = ("--dense", f"tei:{url}", "--cancel-grace-s", "0")
+        embed = ("--dense", f"tei:{url}", "--set", "cancel_grace_s=0")
         watch = Watch(cli, *embed)
         script.has_requests()
         ended = watch.end()

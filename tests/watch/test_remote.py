@@ -67,7 +67,7 @@ def test_a_bucket_that_cannot_be_listed_is_waited_for_and_nothing_is_removed(
     do_between_runs(monkeypatch, empty)
     announced: list[str] = []
     monkeypatch.setattr(
-        "inorder.cli.watching.WatchPrinter.warn",
+        "inorder.cli.commands.make.watch_session.WatchPrinter.warn",
         lambda printer, message: announced.append(message) or interrupt(),
     )
     ended = bucket.run("watch", "memory://bucket", "--poll", "0.1", "--settle", "0")

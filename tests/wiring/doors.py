@@ -51,11 +51,12 @@ class Door(StrEnum):
     IMAP = "imap"
     STAGE_OPTIONS = "StageOptions"
     COMMAND_LINE = "command-line"
+    SET = "--set"
     ENVIRONMENT = "environment"
     PROFILE = "profile"
 
 
-COMMAND_DOORS = (Door.COMMAND_LINE, Door.ENVIRONMENT, Door.PROFILE)
+COMMAND_DOORS = (Door.COMMAND_LINE, Door.SET, Door.ENVIRONMENT, Door.PROFILE)
 STAGE_DOORS = (Door.STAGE_OPTIONS, *COMMAND_DOORS)
 
 
@@ -317,6 +318,8 @@ class WiredRun:
                 f"[profile.wired]\n{spec.name} = {str(self.value).lower() if is_plain else repr(text)}\n"
             )
             return ["--profile", "wired"], {}
+        if self.door is Door.SET:
+            return ["--set", f"{spec.name}={text}"], {}
         if not isinstance(spec.type, FlagType):
             return [spec.flag, text], {}
         positive, _, negative = spec.spellings[0].partition("/")

@@ -47,7 +47,7 @@ def count_parts(run: WiredRun) -> int:
 
     run.patch.setattr(parts, "LARGE_BYTES", 1)
     make_source(run, "a.pdf", draw_pdf(*(draw_lines(f"page {number}") for number in range(4))))
-    run.command("doctags", "docs", "--quiet", "--workers", "1", "--attempts-log")
+    run.command("doctags", "docs", "--quiet", "--workers", "1", "--set", "attempts_log=true")
     return len({line["item_id"] for line in run.lines("attempts") if "item_id" in line})
 
 

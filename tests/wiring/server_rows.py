@@ -80,14 +80,14 @@ def embed(run: WiredRun, *arguments: str) -> FakeServer:
 
 def count_begun(run: WiredRun) -> int:
     """How many requests are sent before the first response is awaited."""
-    return embed(run, "--server-texts-max", "1").begun_at_first_response
+    return embed(run, "--set", "server_texts_max=1").begun_at_first_response
 
 
 def name_status(*arguments: str) -> Callable[[WiredRun], str]:
     """How a document ends that takes two requests, with less time for both than the second waits at a low rate."""
 
     def probe(run: WiredRun) -> str:
-        embed(run, "--server-texts-max", "4", "--server-deadline-s", "500", *arguments)
+        embed(run, "--set", "server_texts_max=4", "--set", "server_deadline_s=500", *arguments)
         return str(read_manifest(run, "embed")[0]["status"])
 
     return probe
@@ -95,7 +95,7 @@ def name_status(*arguments: str) -> Callable[[WiredRun], str]:
 
 def measure_pace(run: WiredRun) -> int:
     """How long the second request waits, in units of ten seconds: as long as the first takes at this rate."""
-    return round(sum(embed(run, "--server-texts-max", "4").waits) / 10)
+    return round(sum(embed(run, "--set", "server_texts_max=4").waits) / 10)
 
 
 def list_sizes(run: WiredRun) -> list[int]:
@@ -119,7 +119,7 @@ def get_timeout(run: WiredRun) -> int:
 SERVER_ROWS = index_rows(
     OptionRow("server_in_flight", count_begun, [(1, 1), (3, 3)]),
     OptionRow("server_rate_per_s", name_status(), [(None, "success"), (0.001, "failure")]),
-    OptionRow("server_burst", name_status("--server-rate-per-s", "0.001"), [(1, "failure"), (2, "success")]),
+    OptionRow("server_burst", name_status("--set", "server_rate_per_s=0.001"), [(1, "failure"), (2, "success")]),
     OptionRow("server_tokens_per_minute", measure_pace, [(None, 0), (6, 37), (60, 4)]),
     OptionRow("server_texts_max", list_sizes, [(2, [1, 2, 2, 2]), (5, [2, 5])]),
     OptionRow("server_attempts_max", count_attempts, [(1, 1), (3, 3)]),

@@ -137,7 +137,6 @@ ROWS = {
     ),
     ("manifest", "as_jsonl"): CommandRow(("manifest",), ("--jsonl",), is_json_lines),
     ("journal", "last"): CommandRow(("journal", ".inorder/journal/picky.journal"), ("--last", "1"), lambda out: True),
-    ("config show", "stage"): CommandRow(("config", "show"), ("--stage", "chunk"), has("tokens_max")),
     ("", "version"): CommandRow((), ("--version",), has("inorder")),
     ("", "debug"): CommandRow((), ("--debug", "search", "lamp", "--data", "nowhere"), lambda out: True),
 }
@@ -168,9 +167,13 @@ def list_options() -> list[tuple[str, str]]:
 
     def walk(command: Any, path: str) -> Iterator[tuple[str, str]]:
         is_run = any(parameter.name in ("workers", "resume") for parameter in command.params)
-        shared = {*ALL, "profile"} if is_run else {"data"}
+        shared = {*ALL, "profile", "assignments"} if is_run else {"data"}
         for parameter in command.params:
-            if parameter.param_type_name == "option" and parameter.name not in shared | NOT_OURS:
+            if (
+                parameter.param_type_name == "option"
+                and not parameter.hidden
+                and parameter.name not in shared | NOT_OURS
+            ):
                 yield path, parameter.name
         for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
             child = command_group.load_command(name) if command is group else command.get_command(context, name)

@@ -1,7 +1,7 @@
 """Every option that a user can set has an effect, through every door that it has.
 
-The options are read from the code: the fields of `StageOptions` and `RayOptions`, the options of the command line
-(which are also variables of the environment and settings of `inorder.toml`), and the parameters of `imap`. An option
+The options are read from the code: the fields of `StageOptions` and `RayOptions`, the keys of `--set` (some are flags,
+and all are variables of the environment and settings of `inorder.toml`), and the parameters of `imap`. An option
 without a row fails here by its name.
 
 To add a row: write a probe in one of the files `*_rows.py`. A probe gets a `WiredRun`, in which the
@@ -23,7 +23,7 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.cli.options import SHARED
+from inorder.cli.options import EVERYDAY, SHARED
 from inorder.cli.step_options import OWN
 from tests.wiring.doors import COMMAND_DOORS, Door, WiredRun
 from tests.wiring.imap_rows import IMAP_ROWS
@@ -34,6 +34,8 @@ from tests.wiring.stage_rows import STAGE_ROWS
 from tests.wiring.tuning_rows import TUNING_ROWS
 
 pytestmark = pytest.mark.req("REA-1")
+FLAG = Door.COMMAND_LINE
+"""The door of options that people set every day. All others are set with `--set`."""
 STRUCTS = {"ray": inorder.RayOptions, "windows": inorder.Windows, "budgets": inorder.Budgets}
 """Nested options of `StageOptions`."""
 BUILTIN_ROWS = OWN_ROWS | SERVER_ROWS
@@ -52,7 +54,9 @@ def list_doors() -> list[tuple[str, Door]]:
     """Every option, with every door that it has."""
     own = dict.fromkeys(name for options in OWN.values() for name in options)
     found = [(field, Door.STAGE_OPTIONS) for field in list_fields()]
-    found += [(name, door) for name in (*SHARED, *own) for door in COMMAND_DOORS]
+    found += [
+        (name, door) for name in (*SHARED, *own) for door in COMMAND_DOORS if name in EVERYDAY or door is not FLAG
+    ]
     found += [(name, Door.IMAP) for name in list(inspect.signature(inorder.imap).parameters)[2:]]
     return found
 

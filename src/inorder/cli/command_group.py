@@ -1,4 +1,4 @@
-"""The lazy group of commands, and help with options in titled sections."""
+"""The lazy group of commands, and help that begins with an example and has options in titled sections."""
 
 import importlib
 import os
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from inorder.cli.commands import COMMANDS, find_module
+from inorder.cli.commands import COMMANDS, EXAMPLES, GROUPS, find_module
 from inorder.cli.option_spec import SECTIONS, Section
 from inorder.cli.output import DEBUG
 from inorder.errors import OperatorError
@@ -26,7 +26,17 @@ _UsageError: Any = typer.BadParameter.__base__
 """The exception for a mistake on the command line. Typer does not export it."""
 
 
-class SectionedCommand(TyperCommand):
+class ExampleFirst:
+    """Help that begins with an example."""
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the example and the usage."""
+        path = ctx.command_path.partition(" ")[2]
+        formatter.write(f"Example: {EXAMPLES[path]}\n\n")
+        super().format_usage(ctx, formatter)  # type: ignore[misc]
+
+
+class SectionedCommand(ExampleFirst, TyperCommand):
     """A command whose help shows options in titled sections, with the defaults that hold for it."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -37,7 +47,7 @@ class SectionedCommand(TyperCommand):
             for parameter in parameters:
                 spelling, text = parameter.get_help_record(ctx) or ("", "")
                 default = defaults.get(parameter.name or "")
-                rows.append((spelling, f"{text} Default: {default}." if default else text))
+                rows.append((spelling.partition(" / ")[0], f"{text} Default: {default}." if default else text))
             with formatter.section(title):
                 formatter.write_dl(rows)
 
@@ -66,7 +76,11 @@ def load_command(name: str) -> Any:
     return command
 
 
-class CommandGroup(TyperGroup):
+class ExampleGroup(ExampleFirst, TyperGroup):
+    """A group of commands whose help begins with an example."""
+
+
+class CommandGroup(ExampleGroup):
     """All commands. Each is imported when it is run; help and completion of their names import none of them."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -78,10 +92,14 @@ class CommandGroup(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and load_command(command.name or ""), rest
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in their groups, and then the options."""
+        width = max(map(len, COMMANDS))
+        for title, members in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), COMMANDS[name]) for name in members])
+        with formatter.section("Options"):
+            formatter.write_dl([parameter.get_help_record(ctx) for parameter in self.get_params(ctx)])
 
 
 app = typer.Typer(
@@ -90,6 +108,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog="Next: `inorder run --help`; each command explains itself with --help.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -132,6 +151,6 @@ def inorder(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Compute in parallel. Commit in order. Lose nothing, repeat nothing."""
+    """Make folders of documents and source code searchable, and keep them so: only what has changed is read again."""
     if debug:
         os.environ[DEBUG] = "1"

@@ -34,7 +34,7 @@ from inorder.stage.stale_items import find_run_start, find_stale
 PROCESS, SKIP, DEPENDS, REMOVE, FAIL = VERDICTS = "process", "skip", "depends", "remove", "fail"
 _COMMITTED = "already committed by the interrupted run, which will be resumed"
 _FORCED = "all items are processed again (--force)"
-_NOT_RESUMED = "all items are processed again (--no-resume)"
+_NOT_RESUMED = "all items are processed again (resume=false)"
 _NOT_PLANNED = "it is no longer in the plan"
 
 

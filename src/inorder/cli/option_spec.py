@@ -13,20 +13,11 @@ class Section(StrEnum):
     """Titles of the groups of options in help."""
 
     INPUT = "Input"
-    REMOTE = "Remote sources"
-    DOCTAGS = "Conversion to DocTags"
-    CHUNK = "Chunks"
-    EMBED = "Vectors"
-    SERVER = "Embedding server"
+    CONTENT = "Documents"
     QUERY = "Query"
     OUTPUT = "Output"
-    TARGET = "Database"
     EXECUTION = "Execution"
-    FAILURES = "Failure handling"
-    RAY = "Ray"
     DISPLAY = "Display"
-    WINDOWS = "Windows"
-    BUDGETS = "Memory and backpressure"
 
 
 SECTIONS = tuple(section.value for section in Section)
@@ -70,10 +61,16 @@ class OptionSpec(NamedTuple):
         is_flag = isinstance(self.type, FlagType)
         return self.flags or (f"{flag}/--no-{flag.removeprefix('--')}" if is_flag else flag,)
 
+    @property
+    def unit(self) -> str:
+        """What a number counts or is measured in; empty for what is no number."""
+        return "" if self.type.unit is None else self.type.unit or self.name
+
     def format_default(self, value: Any) -> str:
         """A default value for help."""
         text = self.type.format(value)
-        return f"{text} ({self.meanings[text]})" if text in self.meanings else text
+        meaning = self.meanings.get(text)
+        return f"{text} ({meaning})" if text and meaning else text or meaning or ""
 
 
 def make_part_option(

@@ -21,6 +21,8 @@ class OptionType:
 
     metavar = ""
     """What help calls a value."""
+    unit: str | None = None
+    """What a value is measured in; None: it is no number. Empty: that depends on the option."""
     _kind = ""
 
     def __init__(self, none: str = "") -> None:
@@ -105,10 +107,9 @@ class FlagType(OptionType):
 class IntegerType(OptionType):
     """A whole number within bounds."""
 
-    metavar = "N"
-
-    def __init__(self, low: int, high: int, none: str = "") -> None:
+    def __init__(self, low: int, high: int, none: str = "", unit: str = "") -> None:
         super().__init__(none)
+        self.unit, self.metavar = unit, unit.upper() or "N"
         self._low, self._high = low, high
         self._kind = f"a whole number from {low} to {high}"
 
@@ -123,8 +124,11 @@ class IntegerType(OptionType):
 class NumberType(OptionType):
     """A number that is not negative."""
 
-    metavar = "N"
     _kind = "a number, 0 or more"
+
+    def __init__(self, none: str = "", unit: str = "") -> None:
+        super().__init__(none)
+        self.unit, self.metavar = unit, unit.upper() or "N"
 
     def parse_value(self, found: Any) -> float:
         try:
@@ -142,8 +146,10 @@ class NumberType(OptionType):
 class SecondsType(NumberType):
     """A duration."""
 
-    metavar = "SECONDS"
     _kind = "a number of seconds, 0 or more"
+
+    def __init__(self) -> None:
+        super().__init__(unit="seconds")
 
 
 class NamedNumbersType(OptionType):
@@ -170,6 +176,7 @@ class SizeType(OptionType):
     """A number of bytes: `512M`, `4G`."""
 
     metavar = "SIZE"
+    unit = "bytes"
     _kind = "a size such as 512M or 4G"
 
     def parse_value(self, found: Any) -> int:

@@ -1,8 +1,9 @@
 """Every option that can be set in more than one place, described once.
 
-An option has one name: `timeout_s` is `--timeout-s` on the command line, `INORDER_TIMEOUT_S` in the environment and
-`timeout_s` in `inorder.toml`. `parameters.py` makes parameters of commands from these descriptions; `settings.py` reads
-the other places. Help texts name no defaults: those depend on the stage, and are computed when help is shown.
+An option has one name: `timeout_s` is `--set timeout_s=60` on the command line, `INORDER_TIMEOUT_S` in the environment
+and `timeout_s` in `inorder.toml`. What people set every day (`EVERYDAY`) is a flag, too: `--timeout-s 60`.
+`parameters.py` makes parameters of commands from these descriptions; `settings.py` reads the other places. Help texts
+name no defaults: those depend on the stage, and are computed when help is shown.
 """
 
 from functools import partial
@@ -25,13 +26,13 @@ from inorder.engines.base import WORKERS_MAX
 PROFILE = "profile"
 """Names a profile; can be given on the command line and in the environment only."""
 
-_output, _execution, _failures, _display = (
-    partial(OptionSpec, section) for section in (Section.OUTPUT, Section.EXECUTION, Section.FAILURES, Section.DISPLAY)
+_output, _execution, _display = (
+    partial(OptionSpec, section) for section in (Section.OUTPUT, Section.EXECUTION, Section.DISPLAY)
 )
-_ray = partial(make_part_option, Section.RAY, "ray")
+_ray = partial(make_part_option, Section.EXECUTION, "ray")
 
 SHARED = index_by_name(
-    _output("data", TextType(), "Directory for all results (DATA).", "DIR"),
+    _output("data", TextType(), "Folder of all results (DATA).", "DIR"),
     _output(
         "fsync",
         ChoiceType("always", "batch", "interval", "off"),
@@ -45,17 +46,10 @@ SHARED = index_by_name(
     _output("telemetry_dir", TextType("none"), "Directory for telemetry.", "DIR", meanings={"none": "DATA/telemetry"}),
     _output("metrics_file", TextType("none"), "Write metrics for Prometheus to this file at the end.", "PATH"),
     _execution(
-        "workers",
-        IntegerType(1, WORKERS_MAX, "auto"),
-        "Number of items processed at the same time.",
-        meanings={"auto": "one per CPU, two per CPU for policy io; on Ray, as many as the cluster has room for"},
+        "workers", IntegerType(1, WORKERS_MAX, "auto"), "Items at a time.", meanings={"auto": "one per CPU or more"}
     ),
-    _execution("adaptive", FlagType(), "Adapt the number of workers to their throughput, between 1 and --workers."),
-    _execution(
-        "policy",
-        ChoiceType("io", "cpu", "gpu"),
-        "Worker type: io and gpu use threads, cpu uses processes, which can be killed and survive crashes.",
-    ),
+    _execution("adaptive", FlagType(), "Adapt the number of workers to their throughput, between 1 and workers."),
+    _execution("policy", ChoiceType("io", "cpu", "gpu"), "Processes (cpu) or threads (io, gpu)."),
     _execution(
         "i_know_what_im_doing",
         FlagType(),
@@ -69,7 +63,7 @@ SHARED = index_by_name(
     ),
     _execution(
         "max_queue",
-        IntegerType(1, 2**20),
+        IntegerType(1, 2**20, unit="items"),
         "Items read from the plan ahead of the workers; on Ray, at least eight per worker.",
     ),
     _execution(
@@ -79,7 +73,7 @@ SHARED = index_by_name(
     ),
     _execution(
         "recycle_tasks",
-        IntegerType(1, 10**12, "none"),
+        IntegerType(1, 10**12, "none", unit="items"),
         "Replace a worker process after this many items (policy cpu).",
         meanings={"none": "never"},
     ),
@@ -90,45 +84,38 @@ SHARED = index_by_name(
         meanings={"none": "never"},
     ),
     _execution("resume", FlagType(), "Resume an interrupted run, and skip items that are up to date."),
-    _execution("force", FlagType(), "Process all items, including those that are up to date."),
+    _execution("force", FlagType(), "Process unchanged items, too."),
     _execution(
         "fingerprinting",
         FlagType(),
         "An item is up to date if its inputs and settings are unchanged; without this, if its outputs exist.",
     ),
-    _failures(
-        "timeout_s", SecondsType(), "Time limit per item. An item that takes longer fails.", meanings={"0": "no limit"}
-    ),
-    _failures("retries", IntegerType(0, 1000), "Further attempts per item after an error that may be temporary."),
-    _failures("retry_backoff_s", SecondsType(), "Delay before the first retry. It doubles with each further one."),
-    _failures(
-        "error_budget",
-        IntegerType(0, 10**12, "none"),
-        "Stop when more items than this have failed. 0 stops at the first failure.",
-        meanings={"none": "failures never stop a run"},
-    ),
-    _failures(
+    _execution("timeout_s", SecondsType(), "Time limit per item.", meanings={"0": "no limit"}),
+    _execution("retries", IntegerType(0, 1000), "More attempts after errors that may pass."),
+    _execution("retry_backoff_s", SecondsType(), "Delay before the first retry. It doubles with each further one."),
+    _execution("error_budget", IntegerType(0, 10**12, "none", unit="items"), "Stop when more items than this fail."),
+    _execution(
         "on_budget",
         ChoiceType("stop", "drain"),
-        "Running items when the error budget is exceeded: end them after --cancel-grace-s, or let them end.",
+        "Running items when the error budget is exceeded: end them after cancel_grace_s, or let them end.",
     ),
-    _failures(
+    _execution(
         "infrastructure_budget",
-        IntegerType(0, 2**30),
+        IntegerType(0, 2**30, unit="workers"),
         "Stop when more workers than this are lost before a window of items is committed. The run can be resumed.",
     ),
-    _failures(
+    _execution(
         "cancel_grace_s",
         SecondsType(),
         "How long running items may continue when a run is stopped. Then their processes are killed.",
     ),
-    _failures(
+    _execution(
         "lease_s",
         SecondsType(),
         "Replace a worker process without heartbeat after this time, and run its item again. Items with a time limit "
         "are left to it.",
     ),
-    OptionSpec(Section.RAY, "engine", ChoiceType("local", "ray"), "Run workers on this machine or on a Ray cluster."),
+    _execution("engine", ChoiceType("local", "ray"), "Workers here or on a Ray cluster."),
     _ray(
         "address",
         TextType("none"),
@@ -136,8 +123,10 @@ SHARED = index_by_name(
         "ADDR",
         meanings={"none": "RAY_ADDRESS if it is set, otherwise a cluster of this machine alone"},
     ),
-    _ray("cpus", NumberType(), "CPUs per worker."),
-    _ray("gpus", NumberType(), "GPUs per worker; a fraction is allowed.", meanings={"0": "1 for policy gpu"}),
+    _ray("cpus", NumberType(unit="cpus"), "CPUs per worker."),
+    _ray(
+        "gpus", NumberType(unit="gpus"), "GPUs per worker; a fraction is allowed.", meanings={"0": "1 for policy gpu"}
+    ),
     _ray("resources", NamedNumbersType(), "Custom resources per worker, as the nodes declare them."),
     _ray(
         "files",
@@ -157,21 +146,20 @@ SHARED = index_by_name(
         "Name the item that the run waits for after this time without a commit.",
         meanings={"0": "never"},
     ),
+    _display("quiet", FlagType(), "Show only what failed.", path="progress", flags=("--quiet/--no-quiet", "-q")),
     _display(
-        "quiet",
-        FlagType(),
-        "Show no progress, and a summary only if something failed.",
-        path="progress",
-        flags=("--quiet/--no-quiet", "-q"),
-    ),
-    _display(
-        "verbose",
-        FlagType(),
-        "Show the slowest items and the most frequent errors too.",
-        flags=("--verbose/--no-verbose", "-v"),
+        "verbose", FlagType(), "Show more: slowest items, frequent errors.", flags=("--verbose/--no-verbose", "-v")
     ),
     *TUNING,
 )
 """Options of every run, by name."""
+
+EVERYDAY = frozenset(
+    (
+        *("data", "workers", "policy", "engine", "force", "timeout_s", "retries", "error_budget", "quiet", "verbose"),
+        *("ocr", "password_file", "reader", "tokens_max", "dense", "sparse", "to", "collection"),
+    )
+)
+"""Options that are flags of commands. All others are set with `--set`."""
 
 ALL = SHARED | {name: option for options in OWN.values() for name, option in options.items()}

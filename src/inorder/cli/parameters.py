@@ -2,18 +2,21 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
+from inorder.cli.former_flags import warn_of_flags
+from inorder.cli.keys import list_step_keys, read_assignments
 from inorder.cli.option_spec import OptionSpec, Section
 from inorder.cli.option_types import ChoiceType, FlagType
-from inorder.cli.options import PROFILE, SHARED
+from inorder.cli.options import EVERYDAY, PROFILE, SHARED
 from inorder.cli.step_options import OWN
+from inorder.errors import OperatorError
 
 Given = Mapping[str, Any]
-"""The options on the command line, by name."""
+"""The options on the command line by key: the name, or `STEP.NAME`."""
 
 
 def make_argument(metavar: str, help_: str) -> Any:
@@ -35,7 +38,7 @@ def make_choice(section: Section, flag: str, words: Iterable[str], help_: str) -
 
 SourcesArgument = Annotated[
     list[str],
-    make_argument("SRC...", "Files, directories and addresses (s3://bucket/prefix), documents and code alike."),
+    make_argument("SRC...", "Files, folders and addresses (s3://BUCKET/PREFIX)."),
 ]
 DataOption = Annotated[
     str | None, make_option(Section.INPUT, "DIR", "Directory to read (DATA). Default: .inorder.", "--data")
@@ -44,22 +47,29 @@ StageOption = Annotated[
     str | None, make_option(Section.INPUT, "NAME", "Only this stage. Default: every stage in DATA.", "--stage")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-_PROFILE = inspect.Parameter(
-    PROFILE,
-    inspect.Parameter.KEYWORD_ONLY,
-    default=None,
-    annotation=Annotated[
-        str | None,
-        make_option(Section.EXECUTION, "NAME", "Use [profile.NAME] of inorder.toml. Default: none.", "--profile"),
-    ],
-)
+
+
+_PROFILE = make_option(Section.EXECUTION, "NAME", "Use [profile.NAME] of inorder.toml. Default: none.", "--profile")
+_SET = "assignments"
 
 
 def run_options(
-    describe_defaults: Callable[[], Mapping[str, str]], stages: Sequence[str] = (), shared_names: Iterable[str] = SHARED
+    describe_defaults: Callable[[], Mapping[str, str]],
+    steps: Sequence[str] = (),
+    names: Iterable[str] = SHARED,
+    flags: Collection[str] = EVERYDAY,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a run, or some of them, and those of some steps. The function receives
-    the options that were given as `given`. `describe_defaults` returns the defaults to show in help, by option."""
+    """Give a command the options of a run with these names, and those of some steps. Options in `flags` are flags of
+    the command, all can be given with `--set`. The function receives what was given as `given`. `describe_defaults`
+    returns the defaults to show in help, by option."""
+    options = {name: option for step in steps for name, option in OWN.get(step, {}).items()}
+    options |= {name: SHARED[name] for name in names}
+    keys = options | list_step_keys(steps)
+    former = [option for name, option in options.items() if name not in flags]
+    more = [
+        _make_parameter(PROFILE, str | None, _PROFILE),
+        _make_parameter(_SET, list[str] | None, _make_set_option([f"{key}=" for key in keys])),
+    ]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -68,14 +78,17 @@ def run_options(
             for parameter in signature.parameters.values()
             if parameter.name != "given"
         ]
-        options = list({name: option for stage in stages for name, option in OWN.get(stage, {}).items()}.values())
-        options += [SHARED[name] for name in shared_names]
-        shared = [*map(_to_parameter, options), _PROFILE]
+        shared = [*(_to_parameter(option, option not in former) for option in options.values()), *more]
 
         @functools.wraps(function)
         def command(**values: Any) -> None:
             found = {parameter.name: values.pop(parameter.name) for parameter in shared}
-            function(**values, given={name: value for name, value in found.items() if value is not None})
+            given = {name: value for name, value in found.items() if value is not None}
+            assignments = read_assignments(given.pop(_SET, ()), keys)
+            for name in given.keys() & assignments.keys():
+                raise OperatorError(f"{options[name].flag} and --set {name} set the same option; give one of them")
+            warn_of_flags([option for option in former if option.name in given], given)
+            function(**values, given=given | assignments)
 
         command.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
         command.describe_defaults = describe_defaults  # type: ignore[attr-defined]
@@ -84,13 +97,21 @@ def run_options(
     return decorate
 
 
-def _to_parameter(option: OptionSpec) -> inspect.Parameter:
-    """The parameter for Typer. None means that the option was not given."""
+def _make_set_option(words: list[str]) -> Any:
+    help_ = "Set a key of `inorder config keys`; repeatable."
+    return make_option(Section.EXECUTION, "KEY=VALUE", help_, "--set", autocompletion=lambda: words)
+
+
+def _make_parameter(name: str, type_: Any, option: Any) -> inspect.Parameter:
+    """A parameter for Typer. None means that it was not given."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[type_, option])
+
+
+def _to_parameter(option: OptionSpec, is_shown: bool) -> inspect.Parameter:
     shared: dict[str, Any] = {"help": option.help, "rich_help_panel": option.section, "show_default": False}
+    shared |= {"hidden": not is_shown}
     if isinstance(option.type, FlagType):
-        annotation: Any = Annotated[bool | None, typer.Option(*option.spellings, **shared)]
-    else:
-        words = list(option.type.words) if isinstance(option.type, ChoiceType) else []
-        shared |= {"metavar": option.value or option.type.metavar, "autocompletion": lambda: words}
-        annotation = Annotated[str | None, typer.Option(*option.spellings, **shared)]
-    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        return _make_parameter(option.name, bool | None, typer.Option(*option.spellings, **shared))
+    words = list(option.type.words) if isinstance(option.type, ChoiceType) else []
+    shared |= {"metavar": option.value or option.type.metavar, "autocompletion": lambda: words}
+    return _make_parameter(option.name, str | None, typer.Option(*option.spellings, **shared))

@@ -1,9 +1,9 @@
 """The commands that run the pipeline: their options as a request, the run, what is printed about it, and its exit code.
 
-The options of a step (`--tokens-max`, `--dense`) and its time limit can be set in its own table of `inorder.toml`
-(`[stage.chunk]`). All other options are those of the run; `[stage.run]` can set them. What a step is set to is recorded
-in the manifests, so that `retry` and `plan` repeat the run, and `inorder chunk` leaves the settings of other steps
-alone.
+The options of a step (`--tokens-max`, `--dense`) and its time limit can be set for it alone, with
+`--set chunk.timeout_s=60` or in its own table of `inorder.toml` (`[stage.chunk]`). All other options are those of the
+run; `[stage.run]` can set them. What a step is set to is recorded in the manifests, so that `retry` and `plan` repeat
+the run, and `inorder chunk` leaves the settings of other steps alone.
 """
 
 import os
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inorder.cli.exit_codes import Exit, exit_code_of
-from inorder.cli.extras import extra_of, require_extra
+from inorder.cli.extras import require_extra
+from inorder.cli.keys import TIMEOUT
 from inorder.cli.options import ALL, SHARED
 from inorder.cli.output import claim_stdout, info, print_json, to_printable
 from inorder.cli.output import error as print_error
@@ -44,7 +45,6 @@ model on a GPU has a pass of its own."""
 RUN_OPTIONS = tuple(name for name in SHARED if name not in NOT_OF_RUN)
 BASE = StageOptions(policy="cpu", memory_bytes_max=4 * 2**30, on_budget="drain")
 """The defaults of a run, but for time limits, which steps have."""
-TIMEOUT = "timeout_s"
 _SETTINGS = "settings"
 """What `origin` of a run has: the settings of its steps."""
 _MANIFESTS = ("doctags", "chunk", "index")
@@ -93,7 +93,7 @@ def read_options(reader: SettingsReader) -> StageOptions:
 def read_run_settings(reader: SettingsReader) -> Settings:
     """Return the options of a run, with where each was set."""
     reader.require_only(STEPS, [TIMEOUT, *(name for step in STEPS for name in OWN[step])])
-    return reader.for_stage(RUN).with_defaults(BASE)
+    return reader.for_stage(RUN).with_defaults(BASE, BASE)
 
 
 def list_known_sources(data: str) -> list[str]:
@@ -174,9 +174,11 @@ def _make_settings(
 
 def read_step_values(reader: SettingsReader, step: str) -> dict[str, Value]:
     """Return the options of a step with where each was set: its own, and its time limit."""
-    found = reader.for_stage(step)
-    values = {name: Value(value, "default") for name, value in default_values(step).items()}
-    return values | {name: found.values[name] for name in values if name in found.values}
+    found = reader.for_stage(step).values
+    return {
+        name: found.get(name, Value(default, "default"))._replace(default=default)
+        for name, default in default_values(step).items()
+    }
 
 
 def default_values(step: str) -> dict[str, Any]:
@@ -194,19 +196,12 @@ def default_values(step: str) -> dict[str, Any]:
 
 
 def describe_defaults(steps: Sequence[str]) -> dict[str, str]:
-    """Return the defaults of all options of a run with these steps, in words, by option. Empty if an extra is
-    missing."""
+    """Return the defaults of all options of a run with these steps, in words, by option."""
     shared = StageSettings({}, None, None).with_defaults(BASE).values
     found = {name: ALL[name].format_default(shared[name].value) for name in RUN_OPTIONS if name != TIMEOUT}
-    try:
-        own = {step: default_values(step) for step in steps}
-    except ModuleNotFoundError as error:
-        if extra_of(error) is None:
-            raise
-        return {}
     by_text: dict[str, dict[str, list[str]]] = {}
-    for step, values in own.items():
-        for name, value in values.items():
+    for step in steps:
+        for name, value in default_values(step).items():
             by_text.setdefault(name, {}).setdefault(ALL[name].format_default(value), []).append(step)
     return found | {name: _join_defaults(texts) for name, texts in by_text.items()}
 

@@ -6,7 +6,8 @@
 `inorder.toml` is read from the current directory. A profile is chosen with `--profile` or `INORDER_PROFILE`. A stage
 cannot set DATA: every command must find it without knowing any stage.
 
-The places are read once per command (`SettingsReader`), and merged once per stage.
+The places are read once per command (`SettingsReader`), and merged once per stage. What is given for one step alone
+(`--set STEP.KEY=VALUE`) counts more than what is given for all.
 """
 
 import operator
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from inorder.cli.keys import suggest
 from inorder.cli.option_spec import PREFIX, OptionSpec
 from inorder.cli.option_types import InvalidValue
 from inorder.cli.options import ALL, PROFILE, SHARED
@@ -28,8 +30,6 @@ from inorder.stage.options import StageOptions
 FILE = "inorder.toml"
 _TABLES = ("default", "profile", "stage")
 _OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY")
-UNLESS_STAGE = ", unless the stage sets another"
-"""Follows a default in help and listings that are for no stage in particular."""
 
 
 class Value(NamedTuple):
@@ -37,6 +37,7 @@ class Value(NamedTuple):
 
     value: Any
     origin: str
+    default: Any = None
 
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -92,12 +93,13 @@ class StageSettings(NamedTuple):
         """The values of the same options."""
         return {name: found.value for name, found in self.own_values(stage).items()}
 
-    def with_defaults(self, base: StageOptions) -> Settings:
-        """Complete the settings with the options of the stage."""
-        plain = StageOptions()
-        values = {
-            name: self.values.get(name) or _get_base_value(option, base, plain) for name, option in SHARED.items()
-        }
+    def with_defaults(self, base: StageOptions, plain: StageOptions | None = None) -> Settings:
+        """Complete the settings with the options of the stage. They are its own where they differ from `plain`."""
+        plain = plain or StageOptions()
+        values = {}
+        for name, option in SHARED.items():
+            found = _get_base_value(option, base, plain)
+            values[name] = self.values.get(name, found)._replace(default=found.default)
         return Settings(values, base, self.file, self.profile)
 
 
@@ -105,8 +107,15 @@ class SettingsReader:
     """Reads the command line, the environment and the settings file, once."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        command_line = {name: value for name, value in given.items() if name != PROFILE}
-        self._command_line = _parse(command_line, lambda option: option.flag, lambda option: "command line")
+        command_line: dict[str, dict[str, Any]] = {}
+        for key, value in given.items():
+            step, _, name = key.rpartition(".")
+            if name != PROFILE:
+                command_line.setdefault(step, {})[name] = value
+        self._command_line = {
+            step: _parse(values, lambda option: option.flag, lambda option: "command line")
+            for step, values in command_line.items()
+        }
         self._environment = _parse(
             _read_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"
         )
@@ -120,7 +129,10 @@ class SettingsReader:
         values: _Layer = {}
         for table in ("default", f"stage.{name}", f"profile.{self._profile}"):
             values |= self._tables.get(table, {})
-        return StageSettings(values | self._environment | self._command_line, self._file, self._profile)
+        values |= self._environment
+        for step in ("", name):
+            values |= self._command_line.get(step or "", {})
+        return StageSettings(values, self._file, self._profile)
 
     def require_only(self, stages: Iterable[str], names: Collection[str]) -> None:
         """Raise OperatorError if the table of one of these stages sets another option."""
@@ -151,14 +163,20 @@ def resolve(given: Mapping[str, Any], stage: Stage | None = None) -> Settings:
     return found.with_defaults(StageOptions() if stage is None else stage.options)
 
 
+def resolve_data(data: str | None) -> str:
+    """Return the directory that the option names, or else the settings."""
+    return resolve({} if data is None else {"data": data}).data
+
+
 def _get_base_value(option: OptionSpec, base: StageOptions, plain: StageOptions) -> Value:
     """The value of an option in the options of the stage, `base`. `plain` has the defaults."""
     if option.name == "data":
-        return Value(plain.data, "default")
-    get_field = operator.attrgetter(option.field)
-    value = get_field(base)
-    origin = "default" if value == get_field(plain) else "the stage"
-    return Value(value == "none" if option.name == "quiet" else value, origin)
+        return Value(plain.data, "default", plain.data)
+    value, default = map(operator.attrgetter(option.field), (base, plain))
+    origin = "default" if value == default else "the stage"
+    if option.name == "quiet":
+        value, default = value == "none", default == "none"
+    return Value(value, origin, default)
 
 
 def _parse(
@@ -181,8 +199,8 @@ def _read_environment() -> dict[str, str]:
         if variable in by_variable:
             found[by_variable[variable]] = value
         elif variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES:
-            valid = ", ".join([*by_variable, "INORDER_PROFILE"])
-            raise OperatorError(f"unknown setting {variable} in the environment; valid settings: {valid}")
+            key = variable.removeprefix(PREFIX).lower()
+            raise OperatorError(f"unknown setting {variable} in the environment{suggest(key, ALL)}")
     return found
 
 
@@ -234,7 +252,7 @@ def _parse_tables(file: Mapping[str, Any], profile: str | None) -> dict[str, _La
 def _parse_table(name: str, found: Mapping[str, Any]) -> _Layer:
     for key in found:
         if key not in ALL:
-            raise OperatorError(f"{FILE}: unknown setting {key} in [{name}]; valid settings: {', '.join(ALL)}")
+            raise OperatorError(f"{FILE}: unknown setting {key} in [{name}]{suggest(key, ALL)}")
         if key == "data" and name.startswith("stage."):
             raise OperatorError(f"{FILE}: [{name}] cannot set data, which all stages share; set it in [default]")
     return _parse(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")
@@ -243,7 +261,4 @@ def _parse_table(name: str, found: Mapping[str, Any]) -> _Layer:
 def describe_stage_defaults() -> dict[str, str]:
     """Return the defaults of all options in words, for a stage that is not known yet: it may set others."""
     values = StageSettings({}, None, None).with_defaults(StageOptions()).values
-    return {
-        name: option.format_default(values[name].value) + ("" if name == "data" else UNLESS_STAGE)
-        for name, option in SHARED.items()
-    }
+    return {name: option.format_default(values[name].value) for name, option in SHARED.items()}

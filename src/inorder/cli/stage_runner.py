@@ -60,7 +60,7 @@ def prepare_export(reader: SettingsReader) -> Callable[[], Exit] | None:
         return None
     if not is_target(to):
         for name in own.keys() - {"to"}:
-            raise OperatorError(f"--{name} is for databases, and {to!r} is an object store")
+            raise OperatorError(f"{name} is for databases, and {to!r} is an object store")
         from inorder.dataset.export.export import check_store  # with Arrow, which takes 30 MB
 
         check_store(to)
@@ -99,7 +99,7 @@ def check_options(settings: Settings, stage: Stage) -> StageOptions:
     require(
         not (stage.options.policy == "gpu" and options.policy == "cpu") or options.i_know_what_im_doing,
         f"stage {stage.name} needs policy gpu: with policy cpu, every process would claim the device; "
-        "omit --policy, or add --i-know-what-im-doing",
+        "omit --policy, or add --set i_know_what_im_doing=true",
     )
     return options
 

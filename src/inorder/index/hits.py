@@ -7,6 +7,7 @@ import msgspec
 
 from .rows import CODE
 
+MODES = ("auto", "hybrid", "lexical", "dense")
 HIT_COLUMNS = (
     "chunk_id, item_id, location(files.kind, item_id, path), files.kind, language, chunks.kind, chunks.name, "
     'chunks.context, start, "end", number, pages, chunks.text'

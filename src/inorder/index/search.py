@@ -16,13 +16,13 @@ import msgspec
 from inorder.errors import OperatorError, require
 from inorder.stage.data_layout import require_current_data
 
-from .hits import Filters, Hit, add_copies
+from .hits import MODES, Filters, Hit, add_copies
 from .lexical.scoring import TermGroup
 from .locations import match_copies
 from .place import Generation, IndexConnection, IndexPlace
 from .query import Query, parse_query, replace_surrogates
 from .ranking.rerank import HITS_MAX, rerank
-from .ranking.retrieval import MODES, Searcher
+from .ranking.retrieval import Searcher
 from .ranking.snippets import CONTEXT, SnippetLine, make_snippet
 from .staleness import find_changes
 from .symbols import CodeLocation, look_up

@@ -18,7 +18,7 @@ _HELP = {
     "timeout": "give the step more time with --timeout-s, then run `inorder retry`",
     "io": "see that the file can be read; the next run tries again",
     "provider": "see that the server can be reached; the next run tries again",
-    "runtime": "the next run tries again; --max-memory gives a worker more memory",
+    "runtime": "the next run tries again; --set memory_bytes_max=8G gives a worker more memory",
 }
 _ENCRYPTED = "encrypted with a password"
 """What the reason of every reader says that could use a password."""

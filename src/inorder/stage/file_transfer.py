@@ -236,7 +236,7 @@ class RemoteWork:
             if seen is None or (seen.size, seen.mtime_ns) != (stat.size, stat.mtime_ns):
                 raise StageError(
                     f"this node does not see the input {sent.paths[name]} as the driver does; put it on storage that "
-                    "all nodes share, or send files with --ray-files send",
+                    "all nodes share, or send files with --set ray_files=send",
                     category="io",
                     retryable=True,
                     item_id=sent.task.item.item_id,

@@ -54,7 +54,7 @@ class DuckDBTarget:
         self._path = address.partition("://")[2]
         require(bool(self._path), "the address of a DuckDB file is duckdb:///folder/file.duckdb")
         require_identifier(options.collection)
-        require(not options.hnsw, "--hnsw is not available for DuckDB: its HNSW index is not crash-safe")
+        require(not options.hnsw, "hnsw is not available for DuckDB: its HNSW index is not crash-safe")
         self.name = f"{address}#{options.collection}"
         self._address = address
         self._options = options

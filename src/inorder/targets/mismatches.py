@@ -15,7 +15,7 @@ _UNUSABLE = (
     "File name too long",
     "No such file",
 )
-_REMEDY = "choose another --collection, or write everything again with --recreate"
+_REMEDY = "choose another --collection, or write everything again with `inorder export --recreate`"
 
 
 def require_identifier(collection: str) -> None:

@@ -75,7 +75,7 @@ class QdrantTarget:
         )
         require(
             not (options.hnsw and self._is_local),
-            "--hnsw needs a Qdrant server: its local mode compares all vectors",
+            "hnsw needs a Qdrant server: its local mode compares all vectors",
         )
         self._documents = f"{self._chunks}_documents"
         self.name = f"{address}#{self._chunks}"

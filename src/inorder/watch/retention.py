@@ -13,7 +13,7 @@ _SUFFIX = ".jsonl"
 
 def prune_telemetry(filesystem: Filesystem, data: str, since_ms: int, runs_kept: int) -> None:
     """Remove telemetry and attempt logs in DATA that were written after `since_ms`, except those of the latest runs.
-    Files of earlier runs, and a folder that `--telemetry-dir` names, are left alone. An error is ignored."""
+    Files of earlier runs, and a folder that `telemetry_dir` names, are left alone. An error is ignored."""
     for folder in _FOLDERS:
         place = os.path.join(os.path.abspath(data), folder)
         found = _list_files(place, since_ms)

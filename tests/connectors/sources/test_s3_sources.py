@@ -177,7 +177,7 @@ def test_parts_of_a_long_pdf_do_not_fetch_it_again(
     objects = {"long.pdf": draw_pdf(*(draw_lines(f"page {number}") for number in range(6)))}
     put_below_docs(s3, objects)
     write_files(tmp_path / "docs", objects)
-    assert place.run("doctags", SOURCE, "--split-pages", "2", "--data", "remote").code == 0
+    assert place.run("doctags", SOURCE, "--set", "split_pages=2", "--data", "remote").code == 0
     assert place.run("doctags", "docs", "--data", "local").code == 0
     assert place.documents("remote") == place.documents("local")
     assert len(s3.gets) == 1

@@ -45,19 +45,19 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_read_in_parts_it_is_the_same_document(workspace: Workspace) -> None:
-    workspace.run("doctags", "docs", "--split-pages", "10")
+    workspace.run("doctags", "docs", "--set", "split_pages=10")
     assert workspace.done("doctags") == {"docs/long.pdf", "docs/short.md"}
     in_parts = workspace.outputs()
     assert set(workspace.files()) == {"docs/long.pdf", "docs/short.md"}, "parts stayed"
-    workspace.run("doctags", "docs", "--split-pages", "0", "--force")
+    workspace.run("doctags", "docs", "--set", "split_pages=0", "--force")
     assert workspace.outputs() == in_parts
 
 
 def test_parts_are_read_once_and_go_with_their_document(workspace: Workspace) -> None:
-    workspace.run("doctags", "docs", "--split-pages", "10")
-    assert workspace.run("doctags", "docs", "--split-pages", "10")["steps"] == {}
+    workspace.run("doctags", "docs", "--set", "split_pages=10")
+    assert workspace.run("doctags", "docs", "--set", "split_pages=10")["steps"] == {}
     (workspace.docs / "long.pdf").unlink()
-    workspace.run("doctags", "docs", "--split-pages", "10")
+    workspace.run("doctags", "docs", "--set", "split_pages=10")
     assert set(workspace.files()) == {"docs/short.md"}
 
 
@@ -73,7 +73,7 @@ def test_one_that_cannot_be_read_fails_once_and_as_a_document(workspace: Workspa
 @pytest.mark.req("JRN-7", "DOC-4")
 def test_killed_three_times_on_the_way_everything_is_as_if_undisturbed(workspace: Workspace, tmp_path: Path) -> None:
     """The kills come when the journal has grown, wherever that may be in the work."""
-    options = ["--split-pages", "4", "--tokens-max", "64"]
+    options = ["--set", "split_pages=4", "--tokens-max", "64"]
     for size in (1, 400, 1200):
         _run_until(workspace, size, options)
     workspace.run("run", "docs", *options, policy="cpu")

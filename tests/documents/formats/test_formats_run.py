@@ -18,7 +18,7 @@ def test_a_folder_with_every_format_is_read_and_chunked(tmp_path: Path) -> None:
         (workspace.docs / NAMES[kind]).write_bytes(data)
     (workspace.docs / "drawing.xml").write_text("<svg><text>not a document</text></svg>")
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    options = ("--policy", "io", "--workers", "2", "--data", "data", "--quiet", "--fsync", "off")
+    options = ("--policy", "io", "--workers", "2", "--data", "data", "--quiet", "--set", "fsync=off")
     code, _, errors = run_in_process(["run", "docs", *options], tmp_path, environment)
     assert code == 0, errors
     chunked = {name for name, row in workspace.rows("chunk").items() if row["chunks"]}

@@ -30,7 +30,6 @@ from .code_signals import RankedCode, adjust, is_name
 from .code_vectors import describe_code
 from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
 
-MODES = ("auto", "hybrid", "lexical", "dense")
 LIST_MAX = 400
 """Length of each list before fusion."""
 HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}

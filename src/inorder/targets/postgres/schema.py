@@ -105,7 +105,8 @@ def prepare(connection: Connection, address: str, collection: str, layout: Targe
             provider = read_meta(connection, collection, "provider")
             raise OperatorError(
                 f"{address}: schema {collection} has vectors with {known} dimensions, made by {provider}, and the "
-                f"index has {layout.dimensions}, made by {layout.provider}; use another --collection, or --recreate"
+                f"index has {layout.dimensions}, made by {layout.provider}; use another --collection, "
+                "or `inorder export --recreate`"
             )
         column = f"ALTER TABLE {{schema}}.chunks ADD COLUMN embedding vector({layout.dimensions})"
         connection.execute(compose(column, collection))

@@ -26,13 +26,11 @@ def stage(
 ) -> None:
     """Run a stage of your own: its plan, worker and hooks.
 
-    Items that are up to date are skipped. Run the same command again to resume an interrupted run.
+    Items that are up to date are skipped. Run the same command again to resume an interrupted run. The stage may have
+    defaults of its own: `inorder config show MODULE:NAME` shows them.
 
-    Every option can also be set by an environment variable (INORDER_WORKERS=4) or in inorder.toml; `inorder config
-    show` shows the value of each and where it comes from.
-
-    Exit codes: 0 done, 1 the machine failed, 2 wrong usage, 3 items failed, 4 too many items failed, 5 DATA is in use,
-    6 DATA is damaged, 130 SIGINT, 143 SIGTERM.
+    Exit codes: 0 done, 1 the machine failed, 2 wrong usage, 3 items failed, 4 too many failed, 5 DATA is in use, 6 DATA
+    is damaged.
     """
     job = load_job(entry, sources or [])
     settings = resolve(given, job.stage)

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.commands.search.presentation import describe_answer, print_answer, resolve_data
-from inorder.cli.commands.search.query_options import (
+from inorder.cli.commands.find.query_options import (
     CollectionOption,
     IndexOption,
     KindOption,
@@ -16,12 +15,11 @@ from inorder.cli.commands.search.query_options import (
     RerankOption,
 )
 from inorder.cli.exit_codes import Exit
+from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json, to_printable
-from inorder.cli.parameters import DataOption, JsonOption, make_argument
+from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
+from inorder.cli.settings import resolve_data
 from inorder.errors import require
-from inorder.index.ranking.snippets import CONTEXT
-from inorder.index.search import SearchOptions
-from inorder.index.search import search as find
 from inorder.library.opening import find_index
 from inorder.targets.address import hide_secrets
 from inorder.targets.base import TargetOptions
@@ -39,18 +37,15 @@ def search(
     only: OnlyOption = "",
     rerank: RerankOption = "",
     count: Annotated[
-        int, typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False)
+        int,
+        make_option(Section.DISPLAY, "N", "Number of results. Default: 10.", "-k", "--count", min=1, max=1000),
     ] = 10,
     context: Annotated[
         int,
-        typer.Option(
-            "--context",
-            min=0,
-            max=100,
-            help="Lines of code, or sentences, to show before and after the middle one. Default: 1.",
-            show_default=False,
+        make_option(
+            Section.DISPLAY, "N", "Lines or sentences around the best one. Default: 1.", "--context", min=0, max=100
         ),
-    ] = CONTEXT,
+    ] = 1,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how the question was searched, and how each score is composed.")
     ] = False,
@@ -63,6 +58,10 @@ def search(
 
     Exit codes: 0 something was found, 3 nothing was found, 2 wrong usage or no index, 1 the server failed.
     """
+    from inorder.cli.commands.find.presentation import describe_answer, print_answer
+    from inorder.index.search import SearchOptions
+    from inorder.index.search import search as find
+
     options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only, rerank=rerank)
     if index is None:
         require(collection is None, "--collection needs --index")

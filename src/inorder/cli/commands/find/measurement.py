@@ -1,22 +1,19 @@
-"""`inorder eval`: how well the index answers questions whose answers are known."""
+"""Measures how well settings of search answer questions, and compares two of them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.cli.commands.search.presentation import resolve_data
-from inorder.cli.commands.search.query_options import ModeOption, OnlyOption, RerankOption
-from inorder.cli.option_spec import Section
 from inorder.cli.output import info, pluralize, print_json, print_out
-from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
 from inorder.errors import OperatorError, require
 from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
 from inorder.index.search import SearchOptions
 from inorder.library.opening import find_index
 
-_SETTINGS = ("data", "mode", "only", "rerank")
+from .query_options import SETTINGS
+
 _WIDTH = 11
 
 
@@ -28,46 +25,8 @@ class Setting(NamedTuple):
     options: SearchOptions
 
 
-def eval(
-    queries: Annotated[Path, make_argument("QUERIES", "Questions: JSON lines with id and text.")],
-    judgements: Annotated[
-        Path,
-        make_argument(
-            "QRELS",
-            "Answers: question, document and grade, separated by tabs. A document is an item id, a path below the "
-            "source, or a file name.",
-        ),
-    ],
-    mode: ModeOption = "auto",
-    only: OnlyOption = "",
-    rerank: RerankOption = "",
-    against: Annotated[
-        str,
-        make_option(
-            Section.QUERY,
-            "NAME=VALUE,...",
-            f"Compare with other settings, as in mode=lexical or data=other-data. Names: {', '.join(_SETTINGS)}.",
-        ),
-    ] = "",
-    part: Annotated[
-        str,
-        make_option(
-            Section.QUERY,
-            "N/M",
-            "Only every Mth question, beginning with the Nth: 1/2 to develop, 2/2 to report. Default: all.",
-        ),
-    ] = "",
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure how well the index answers questions whose answers are known.
-
-    Every file counts once, at the rank of its best chunk. With --against, two settings are compared question by
-    question: p is the probability that chance alone gives a difference at least as large (paired randomisation test).
-    """
-    named = {"mode": mode, "only": only, "rerank": rerank}
-    given = ",".join(f"{name}={value}" for name, value in named.items() if value)
-    first = Setting(given, resolve_data(data), SearchOptions(mode=mode, only=only, rerank=rerank))
+def measure(queries: Path, judgements: Path, first: Setting, *, against: str, part: str, as_json: bool) -> None:
+    """Ask the questions, and print how well they are answered. `against` and `part` as on the command line."""
     settings = [first, *([_parse_setting(against, first)] if against else [])]
     asked = read_questions(queries, judgements)
     start, step = _parse_part(part)
@@ -98,7 +57,7 @@ def _parse_setting(text: str, first: Setting) -> Setting:
     for assignment in text.split(","):
         name, equals, value = assignment.partition("=")
         require(bool(equals), f"--against takes NAME=VALUE, as in mode=lexical; got {assignment!r}")
-        require(name in _SETTINGS, f"--against has no setting {name!r}; valid settings: {', '.join(_SETTINGS)}")
+        require(name in SETTINGS, f"--against has no setting {name!r}; valid settings: {', '.join(SETTINGS)}")
         values[name] = value
     data = values.pop("data", first.data)
     return Setting(text, data, msgspec.structs.replace(first.options, **values))

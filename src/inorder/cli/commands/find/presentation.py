@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from inorder.cli.output import info, pluralize, print_out, to_printable
-from inorder.cli.settings import resolve
+from inorder.cli.settings import resolve_data
 from inorder.index.hits import Hit
 from inorder.index.place import Generation
 from inorder.index.ranking.snippets import CONTEXT, SnippetLine
@@ -33,11 +33,6 @@ def read_index(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
     folder = resolve_data(data)
     with use_index(find_index(folder)) as index:
         yield index.connection, os.path.abspath(folder)
-
-
-def resolve_data(data: str | None) -> str:
-    """The directory that the option names, or else the settings."""
-    return str(resolve({} if data is None else {"data": data}).data)
 
 
 def describe_answer(answer: SearchAnswer, context: int = CONTEXT) -> dict[str, Any]:

@@ -17,10 +17,11 @@ from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.exit_codes import Exit
 from inorder.cli.output import info, pluralize, print_json
 from inorder.cli.parameters import Given, JsonOption, StageOption, run_options
-from inorder.cli.pipeline import read_recorded_request, run_request
-from inorder.cli.settings import SettingsReader, describe_stage_defaults, resolve
+from inorder.cli.pipeline import STEPS, describe_defaults, read_recorded_request, run_request
+from inorder.cli.settings import SettingsReader, resolve
 from inorder.cli.stage_loader import StageJob, load_recorded_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
+from inorder.cli.step_options import OWN
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.library.reader import LibraryReader
@@ -34,15 +35,19 @@ ONLY_FAILURES = "failures"
 """`only` in the origin of a run: its plan held the failed items alone."""
 
 
-@run_options(describe_stage_defaults)
+def _describe_defaults() -> dict[str, str]:
+    """The defaults of runs. A step has the settings of the last run."""
+    own = {name for step in STEPS for name in OWN[step]}
+    return describe_defaults(STEPS) | dict.fromkeys(own, "as in the last run")
+
+
+@run_options(_describe_defaults, STEPS)
 def retry(stage: StageOption = None, as_json: JsonOption = False, *, given: Given) -> None:
     """Run the files and items again that are failed, and nothing else.
 
-    A failed file is taken through the step that failed and those after it, with the settings of the last run. Files
-    that are encrypted, damaged or cannot be read are tried again, too. One that is gone or excluded now is forgotten.
-
-    Of your own stages, the failed items run again. Run it in the directory where the stage was run, so that the stage
-    can be imported. Options can also be set by environment variables or in inorder.toml.
+    A failed file goes through the step that failed and those after it, with the settings of the last run, unless others
+    are given. A file that is gone or excluded now is forgotten. Of your own stages, the failed items run again, with
+    the options of the stage, in the directory where it can be imported.
 
     Exit codes are those of `inorder run`: 0 means that no failed file or item is left.
     """

@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_out
 from inorder.cli.parameters import make_option
+from inorder.cli.settings import resolve_data
 from inorder.errors import OperatorError, require
 from inorder.serve.options import LOOPBACK, PORT, ServeOptions
-from inorder.serve.server import make_token, read_token, run_server
 
 
 def serve(
@@ -27,9 +26,7 @@ def serve(
     ] = LOOPBACK,
     port: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=0, max=65535, help=f"Port; 0 for any free one. Default: {PORT}.", show_default=False
-        ),
+        make_option(Section.DISPLAY, "N", f"Port; 0 for any free one. Default: {PORT}.", "--port", min=0, max=65535),
     ] = PORT,
     token_file: Annotated[
         str | None,
@@ -47,8 +44,10 @@ def serve(
     """Show runs, documents and search of DATA in a browser, and metrics for Prometheus at /metrics.
 
     The server reads files only. It listens on loopback and prints an address with a token; the first visit turns the
-    token into a cookie. Needs two extras: pip install 'inorder[ingest,serve]'.
+    token into a cookie. Needs the extras ingest and serve.
     """
+    from inorder.serve.server import make_token, read_token, run_server
+
     require(not (no_token and token_file), "give either --no-token or --token-file")
     folders = data or [resolve_data(None)]
     for folder in folders:

@@ -6,15 +6,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.option_spec import Section
 from inorder.cli.option_types import InvalidValue, SizeType
 from inorder.cli.output import format_table, info, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, Given, JsonOption, make_argument, make_choice, make_option
-from inorder.cli.settings import SettingsReader
+from inorder.cli.settings import SettingsReader, resolve_data
 from inorder.cli.stage_runner import export_to_database
-from inorder.dataset.dataset import Dataset
-from inorder.dataset.export.export import export_data
 from inorder.dataset.export.manifest import FORMATS
 from inorder.dataset.export.options import SHARD_BYTES, WHATS, ExportOptions, ExportOutcome, TableExport
 from inorder.errors import OperatorError, require
@@ -60,16 +57,16 @@ _ShardBytes = Annotated[
 ]
 _Collection = Annotated[
     str | None,
-    make_option(Section.TARGET, "NAME", "Schema, collection or table to write to. Default: inorder.", "--collection"),
+    make_option(Section.OUTPUT, "NAME", "Schema, collection or table to write to. Default: inorder.", "--collection"),
 ]
 _Hnsw = Annotated[
     bool | None,
-    make_option(Section.TARGET, "", "Build an HNSW index over the vectors. Default: no.", "--hnsw/--no-hnsw"),
+    make_option(Section.OUTPUT, "", "Build an HNSW index over the vectors. Default: no.", "--hnsw/--no-hnsw"),
 ]
 _Recreate = Annotated[
     bool | None,
     make_option(
-        Section.TARGET,
+        Section.OUTPUT,
         "",
         "Remove what an earlier export has written to the collection first. Default: no.",
         "--recreate/--no-recreate",
@@ -90,20 +87,13 @@ def export(
 ) -> None:
     """Export documents, chunks or vectors of DATA for other tools, or the index to a database.
 
-    search: a copy for search alone, without documents, which can lie on a read-only medium. `inorder search`, `symbols`
-    and `graph` read it with --data.
-
-    To a database: afterwards the database equals the index. Only documents that differ are written or removed, each
-    exactly once, also if the export was interrupted and repeated. `inorder run SRC --to URL` does it after each run.
-
-    To a folder or an object store:
-
-    The same documents give the same bytes, whatever updates led there. Files that are there already with the same
-    content are kept. `_inorder.json` lists all files with their hashes; it is there only if the export is complete.
-    In an object store it always names a complete export; credentials come from the environment.
+    A folder or object store gets Parquet, JSON lines or files; the same documents give the same bytes, and
+    `_inorder.json` lists all files with their hashes. A database equals the index afterwards: only documents that
+    differ are written or removed. search is a copy for search alone, without documents, which `inorder search --data`
+    reads, also on a read-only medium. Credentials come from the environment.
 
     Exit codes: 0 done, 1 the disk, the store or the server failed, 2 wrong usage or nothing to export, 5 another export
-    to this folder or database is active, 6 a result in DATA is damaged.
+    to this place is active, 6 a result in DATA is damaged.
     """
     own = {"collection": collection, "hnsw": hnsw, "recreate": recreate}
     given = {name: value for name, value in own.items() if value is not None}
@@ -121,6 +111,9 @@ def export(
         return
     size = SHARD_BYTES if shard_bytes is None else _parse_size(shard_bytes)
     options = ExportOptions(what=what, to=to, format=format_ or "parquet", shard_bytes=size)
+    from inorder.dataset.dataset import Dataset
+    from inorder.dataset.export.export import export_data
+
     outcome = export_data(Dataset(resolve_data(data)).path, options, _Progress())
     if as_json:
         print_json(outcome)

@@ -8,11 +8,13 @@ from typing import Annotated
 
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.dry_run import PROCESS, SKIP, VERDICTS, DryRun, Forecast, WrittenFiles
+from inorder.cli.options import EVERYDAY, SHARED
 from inorder.cli.output import encode_json, encode_text, print_out, stream_json, stream_lines
 from inorder.cli.parameters import Given, JsonOption, StageOption, make_argument, run_options
 from inorder.cli.pipeline import STEPS, describe_defaults, read_recorded_request, read_request, require_library
 from inorder.cli.settings import SettingsReader, resolve
 from inorder.cli.stage_loader import StageJob, load_job, load_recorded_jobs
+from inorder.cli.stage_runner import EXPORT
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import require
 from inorder.pipeline.outcome import describe_counts, describe_not_read
@@ -20,13 +22,13 @@ from inorder.pipeline.questions.prediction import FileForecast, Prediction
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import is_address
 
-DECIDING = ("data", "resume", "force", "fingerprinting")
-"""The options of every run that decide which files and items it processes."""
+_FLAGS = (EVERYDAY - SHARED.keys() | {"data", "force"}) - {"to", "collection"}
+"""Flags that decide which files and items a run processes. What else a run is given may be given here, with --set."""
 _SOURCED = ("doctags", "index")
 """Steps whose commands read SRC."""
 
 
-@run_options(partial(describe_defaults, list(STEPS)), list(STEPS), DECIDING)
+@run_options(partial(describe_defaults, [*STEPS, EXPORT]), [*STEPS, EXPORT], flags=_FLAGS)
 def plan(
     what: Annotated[
         list[str] | None,
@@ -43,14 +45,12 @@ def plan(
 ) -> None:
     """Show what a run would do with each file and why, without running anything.
 
-    There is a line for each file that is new, has changed, is gone, is a copy, is not read, failed before, or has a
-    step to run, with the steps and why they run. The last line has the counts of the run in its words. A step that
-    reads the result of an earlier one may not run: `chunk: if the document changes`. It is assumed that steps succeed.
+    There is a line for each file that has something to do, with the steps and why they run. The last lines have the
+    counts of the run in its words. It is assumed that steps succeed. DATA need not exist, and nothing is written. Give
+    the settings that the run will be given.
 
-    With --stage, one step alone, or a stage of your own with the sources and settings of its latest run. For each item
-    of a stage of your own it says: process, skip, depends (an earlier stage makes its input again), remove, or fail.
-
-    Give the options that the run will be given. DATA need not exist, and nothing is written.
+    For each item of a stage of your own it says: process, skip, depends (an earlier stage makes its input again),
+    remove, or fail.
     """
     reader = SettingsReader(given)
     first = what[0] if what else ""

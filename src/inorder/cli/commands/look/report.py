@@ -34,7 +34,7 @@ def report(
         make_option(
             Section.OUTPUT,
             "FILE",
-            "Write the workers over time, for Perfetto or chrome://tracing. With --attempts-log in the run, every "
+            "Write the workers over time, for Perfetto or chrome://tracing. With attempts_log=true in the run, every "
             "attempt; otherwise the longest items. Default: none.",
             "--trace",
         ),

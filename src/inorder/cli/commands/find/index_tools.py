@@ -1,4 +1,4 @@
-"""`inorder mcp`: the index as tools for assistants, over stdio (Model Context Protocol)."""
+"""The index as tools for assistants (Model Context Protocol)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,8 +8,7 @@ import msgspec
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from inorder.cli.commands.search.presentation import describe_answer, read_index
-from inorder.cli.parameters import DataOption
+from inorder.cli.commands.find.presentation import describe_answer, read_index
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.index.contents import read_chunk_text, read_file_text
 from inorder.index.query import parse_query
@@ -29,17 +28,6 @@ _INSTRUCTIONS = (
     "Search documents and source code, and read them. Ask `search` in words, or by name: sym:, def:, ref:, imports:. "
     "Every tool returns a page; call it again with offset = next_offset for the next one."
 )
-
-
-def mcp(data: DataOption = None) -> None:
-    """Serve the index of DATA to coding assistants over stdio, as tools: search, read, symbols, callers.
-
-    Needs two extras: pip install 'inorder[ingest,mcp]'. In the settings of the assistant, enter the command `inorder`
-    with the arguments `mcp --data DIR`.
-    """
-    with read_index(data) as (_, folder):
-        server = make_server(folder)
-    server.run("stdio")
 
 
 def make_server(data: str) -> MCPServer:

@@ -31,7 +31,10 @@ def journal(
         Path, typer.Argument(help="The journal file, as in DATA/journal/NAME.journal.", rich_help_panel=Section.INPUT)
     ],
     last: Annotated[
-        int, typer.Option("--last", help="Number of latest records to show. Default: 5.", min=0, show_default=False)
+        int,
+        typer.Option(
+            "--last", metavar="N", help="Number of latest records to show. Default: 5.", min=0, show_default=False
+        ),
     ] = 5,
     as_json: JsonOption = False,
 ) -> None:

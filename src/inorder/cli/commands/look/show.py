@@ -2,20 +2,21 @@
 
 import shlex
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from inorder.cli.commands.search.presentation import resolve_data
 from inorder.cli.option_spec import Section
 from inorder.cli.output import indent_lines, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_choice
-from inorder.dataset.dataset import Dataset
-from inorder.dataset.document import DatasetDocument
+from inorder.cli.settings import resolve_data
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError, require
 
-_FORMS: dict[str, Callable[[DatasetDocument], Any]] = {
+if TYPE_CHECKING:
+    from inorder.dataset.document import DatasetDocument
+
+_FORMS: dict[str, Callable[["DatasetDocument"], Any]] = {
     "markdown": lambda document: document.markdown,
     "text": lambda document: document.text,
     "doctags": lambda document: document.doctags,
@@ -42,6 +43,8 @@ def show(
     With --json, the object has doc_id, paths (of all files with this content), name, mimetype, pages, and the form as
     content.
     """
+    from inorder.dataset.dataset import Dataset
+
     require(form in _FORMS, f"--as must be one of {', '.join(_FORMS)}; got {form!r}")
     found = Dataset(resolve_data(data)).find(document)
     content = _FORMS[form](found)

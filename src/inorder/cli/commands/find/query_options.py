@@ -4,7 +4,10 @@ from typing import Annotated
 
 from inorder.cli.option_spec import Section
 from inorder.cli.parameters import make_choice, make_option
-from inorder.index.ranking.retrieval import MODES
+from inorder.index.hits import MODES
+
+SETTINGS = ("data", "mode", "only", "rerank")
+"""What `inorder eval` compares."""
 
 ModeOption = Annotated[
     str,

@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-from inorder.cli.commands.search.presentation import print_places, read_index
 from inorder.cli.output import print_json
 from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.errors import OperatorError
-from inorder.index.symbols import list_symbols
 
 
 def symbols(
@@ -15,6 +13,9 @@ def symbols(
     as_json: JsonOption = False,
 ) -> None:
     """List the functions, methods and classes that a source file defines."""
+    from inorder.cli.commands.find.presentation import print_places, read_index
+    from inorder.index.symbols import list_symbols
+
     with read_index(data) as (connection, _):
         found = list_symbols(connection, path)
     if not found:

@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-from inorder.cli.commands.search.presentation import print_places, read_index
 from inorder.cli.output import print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.errors import OperatorError
-from inorder.index.symbols import call_graph
 
 _TITLES = {"definitions": "defined", "callers": "called by", "callees": "calls"}
 
@@ -17,6 +15,9 @@ def graph(
     as_json: JsonOption = False,
 ) -> None:
     """Show where a function, method or class is defined, its callers, and what it calls."""
+    from inorder.cli.commands.find.presentation import print_places, read_index
+    from inorder.index.symbols import call_graph
+
     with read_index(data) as (connection, _):
         found = call_graph(connection, name)
     if not found["definitions"] and not found["callers"]:

@@ -1,1 +1,0 @@
-"""Commands that show or check what DATA holds."""

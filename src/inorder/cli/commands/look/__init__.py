@@ -1,0 +1,1 @@
+"""Commands that show what DATA holds and how runs are set."""

@@ -1,0 +1,1 @@
+"""Commands that make and update what can be searched, and hand it on."""

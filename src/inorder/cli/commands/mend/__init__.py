@@ -1,0 +1,1 @@
+"""Commands that check DATA and repair what failed."""

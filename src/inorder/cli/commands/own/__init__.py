@@ -1,0 +1,1 @@
+"""Commands for stages of users, single steps, and what runs leave behind."""

@@ -1,1 +1,0 @@
-"""Commands that run stages, and that say beforehand what a run would do."""
