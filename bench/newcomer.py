@@ -74,7 +74,7 @@ def _csv(rng: random.Random) -> bytes:
 
 
 def _mail(rng: random.Random) -> bytes:
-    head = f"From: keeper@example.org\nTo: office@example.org\nSubject: {_sentence(rng)}\nDate: Mon, 1 Jan 2024 08:00:00 +0000"
+    head = f"From: keeper@example.org\nSubject: {_sentence(rng)}\nDate: Mon, 1 Jan 2024 08:00:00 +0000"
     return f"{head}\nContent-Type: text/plain\n\n{_prose(rng)}\n".encode()
 
 
@@ -231,7 +231,9 @@ def _torn(make: Callable[[random.Random], bytes]) -> Callable[[random.Random], b
 
 def _python(rng: random.Random) -> bytes:
     name = "_".join(rng.choices(WORDS, k=2))
-    return f'"""{_sentence(rng)}"""\n\n\ndef {name}(count):\n    """{_sentence(rng)}"""\n    return count + 1\n'.encode()
+    return (
+        f'"""{_sentence(rng)}"""\n\n\ndef {name}(count):\n    """{_sentence(rng)}"""\n    return count + 1\n'.encode()
+    )
 
 
 def _javascript(rng: random.Random) -> bytes:
@@ -321,7 +323,7 @@ def show(folder: Path, columns: int) -> None:
     for command in COMMANDS:
         print(f"\n$ inorder {' '.join(f'{each!r}' if ' ' in each else each for each in command)}", flush=True)
         environment = os.environ | {"TERM": "xterm", "COLUMNS": str(columns), "LINES": "50"}
-        shell = f"stty cols {columns} rows 50; exec {sys.executable} -m inorder \"$@\""
+        shell = f'stty cols {columns} rows 50; exec {sys.executable} -m inorder "$@"'
         arguments = ["sh", "-c", shell, "inorder", *command]
         quoted = " ".join("'" + each.replace("'", "'\\''") + "'" for each in arguments)
         finished = subprocess.run(

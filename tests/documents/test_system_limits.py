@@ -196,7 +196,7 @@ def test_what_is_no_regular_file_is_never_opened(workspace: Workspace) -> None:
     os.chdir(before)
     run = _LimitRun(workspace, ("docs", "/dev/zero", "/dev/tty"))
     for doc_id in ("docs/pipe.md", "docs/socket.md", "zero", "tty"):
-        assert run.reason(doc_id) == "input: not a regular file"
+        assert run.reason(doc_id) == "not a regular file"
 
 
 def test_a_file_and_a_folder_without_permission_cost_only_themselves(

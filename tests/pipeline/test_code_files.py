@@ -142,13 +142,20 @@ def test_links_and_what_is_no_file_are_listed_and_not_opened(tmp_path: Path) -> 
     (root / "folder").symlink_to("../other")
     (root / "loop").symlink_to(".")
     os.mkfifo(root / "pipe")
+    (root / "gone").symlink_to("nowhere")
+    (root / "circle").symlink_to("circle")
     link, special = "a symbolic link", "not a regular file"
     outside = "a symbolic link to a file outside of the source folder"
-    assert {name: (each.not_code, each.problem) for name, each in walk(root).items()} == {
+    nowhere = "a symbolic link to a file that is not there"
+    found = walk(root)
+    assert all(not each.problem for each in found.values())
+    assert {name: (each.not_code, each.not_read) for name, each in found.items()} == {
         "a.py": ("", ""),
+        "circle": (link, nowhere),
         "file.py": (link, ""),
         "folder": (link, outside),
-        "loop": (link, special),
+        "gone": (link, nowhere),
+        "loop": (link, "a symbolic link to a folder"),
         "pipe": ("", special),
     }
 

@@ -70,6 +70,8 @@ class FileChange(msgspec.Struct, array_like=True):
     source: bytes = b""
     """What reads it, as `encode_source` returns it; empty: it is a file of its own, or a member of an archive that was
     not opened."""
+    not_read: str = ""
+    """Why it is not read, whatever its name says; empty: no such reason is known."""
 
 
 class ChangeLog:
@@ -299,6 +301,8 @@ class SourceComparison:
 
     def _is_same(self, file: ListedFile, row: KnownFile) -> bool:
         """Whether a file has the content that the library knows."""
+        if file.not_read:
+            return row.reason == file.not_read
         if file.problem or file.parent != row.parent or (file.stat is None and file.content is None):
             return self._has_same_problem(file, row)
         signature = file.signature
@@ -436,7 +440,7 @@ def _describe(file: ListedFile, *, is_known: bool = False) -> FileChange:
     if file.content is not None:
         change.kind, change.sha256 = file.content.kind, file.content.sha256
         change.source = encode_source(file.content.source)
-    change.parent = file.parent
+    change.parent, change.not_read = file.parent, file.not_read
     return change
 
 

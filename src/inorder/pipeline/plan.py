@@ -38,6 +38,7 @@ from .sources.classify import (
     CODE,
     DOCUMENT,
     HEAD_BYTES,
+    NO_FILE,
     UNREADABLE,
     FileKind,
     classify_content,
@@ -295,6 +296,8 @@ class FilePlan:
             kind = reconsider(FileKind.parse(known.kind), change.path, self._settings.convert)
             if kind is not None:
                 return b"", kind
+        if change.not_read:
+            return b"", FileKind("", NO_FILE, change.not_read)
         if change.problem:
             is_archive = change.kind.startswith(f"{ARCHIVE}:")
             return b"", (FileKind.parse(change.kind) if is_archive else UNREADABLE)._replace(problem=change.problem)

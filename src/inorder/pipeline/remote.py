@@ -21,7 +21,7 @@ from inorder.stage.contracts import WorkItem
 from inorder.stage.sources import IGNORE_FILE, quote_id, quote_key
 
 from .sources.names import SourcePart
-from .sources.walk import IGNORED, ListedContent, ListedFile
+from .sources.walk import IGNORED, SPECIAL, ListedContent, ListedFile
 from .visit import FILE, RESOURCES
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ def _list(root: str, listing: RemoteListing) -> Iterator[ListedFile]:
             continue
         kind = guess_kind(source.path, source.size)
         content = ListedContent(source, bytes.fromhex(source.sha256)[:HASH_BYTES], kind)
-        yield ListedFile(_make_id(root, key), source.address, None, is_document, not_code, problem, content=content)
+        not_read = problem if problem.startswith(SPECIAL) else ""
+        problem = "" if not_read else problem
+        found = ListedFile(_make_id(root, key), source.address, None, is_document, not_code, problem, content=content)
+        yield found._replace(not_read=not_read)
 
 
 class RemoteObjects:
@@ -73,7 +76,9 @@ class RemoteObjects:
         while self._current is not None and self._current.item_id < item_id:
             self._current = next(self._listed, None)
         found = self._current
-        return None if found is None or found.item_id != item_id or found.problem else found.content
+        if found is None or found.item_id != item_id or found.problem or found.not_read:
+            return None
+        return found.content
 
 
 def count_remote(items: Sequence[WorkItem]) -> int:

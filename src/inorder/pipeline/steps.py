@@ -8,9 +8,10 @@ A step is due if it has no result, if its settings are others than those of its 
 Source code has one step: the rows of the index are made of the file itself.
 """
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from hashlib import pbkdf2_hmac
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import msgspec
@@ -22,7 +23,9 @@ from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.embed import step as embed
 from inorder.documents.embed.providers.registry import policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.errors import require
+from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
+from inorder.documents.readers.registry import PASSWORD_KINDS
+from inorder.errors import OperatorError, require
 from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
 
@@ -32,6 +35,9 @@ from .sources.classify import ARCHIVE, CODE, DOCUMENT, FileKind
 NONE = "none"
 TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.0, f"{EMBED}:sparse": 3600.0}
 """A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
+_DECRYPTING = ("cryptography", "msoffcrypto")
+"""Packages that read encrypted office files."""
+_ROUNDS = 100_000
 _MAIL_KINDS = ("mail", "mailbox")
 
 
@@ -43,7 +49,7 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     dense: str = "static"
     """The provider of dense vectors; `none`: there are none."""
     sparse: str = NONE
-    password_file: str = NONE
+    password_file: str = NO_PASSWORDS
     """The absolute path of a file with passwords; `none`: there are none."""
     commands: tuple[str, ...] = (DOCTAGS, CHUNK, INDEX, EMBED)
     """Which steps run."""
@@ -130,7 +136,7 @@ class StepTable:
                 name,
                 reads,
                 hash_settings(name, version, parts),
-                hash_settings(name, version, {**parts, **(self._passwords if name == DOCTAGS else {})}),
+                hash_settings(name, version, {**parts, **self._describe_passwords(name, kind)}),
             )
             for name, reads, version, parts in self._describe(kind)
         )
@@ -146,8 +152,8 @@ class StepTable:
         """The same for the failure of each step, where it depends on more."""
         found = {}
         for name, _, version, parts in self._describe(kind):
-            if name == DOCTAGS and self._passwords:
-                more = {**parts, **self._passwords}
+            if passwords := self._describe_passwords(name, kind):
+                more = {**parts, **passwords}
                 found[name] = hash_settings(name, version, more), {**more, "version": str(version)}
         return found
 
@@ -173,17 +179,26 @@ class StepTable:
         parts = convert.settings_of(self._settings.convert, kind)
         return {**parts, **_describe_listing()} if kind in _MAIL_KINDS else parts
 
+    def _describe_passwords(self, step: str, kind: FileKind) -> Mapping[str, str]:
+        """What the failure of a step depends on besides its settings: which passwords there are, and whether the extra
+        that reads encrypted office files with them is installed."""
+        if step != DOCTAGS or not self._passwords:
+            return {}
+        needs_extra = kind.kind in PASSWORD_KINDS
+        return {"passwords": self._passwords, **({"decryption": self._decryption} if needs_extra else {})}
+
     @cached_property
-    def _passwords(self) -> Mapping[str, str]:
-        """Which passwords there are: the size and the time of their file, because a hash would help to guess them."""
-        path = self._settings.password_file
-        if path == NONE:
-            return {}
+    def _passwords(self) -> str:
+        """A hash of the passwords; empty: there are none."""
         try:
-            found = os.stat(path)
-        except OSError:
-            return {}
-        return {"passwords": f"{found.st_size} {found.st_mtime_ns}"}
+            found = read_passwords(self._settings.password_file)
+        except OperatorError:
+            return ""
+        return _hash_passwords(found) if found else ""
+
+    @cached_property
+    def _decryption(self) -> str:
+        return " ".join(name for name in _DECRYPTING if find_spec(name) is not None)
 
     @cached_property
     def _chunk_parts(self) -> Mapping[str, str]:
@@ -207,6 +222,13 @@ class StepTable:
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""
         return step.partition(":")[0] in self._settings.commands and step not in self._settings.skipped
+
+
+@lru_cache(maxsize=1)
+def _hash_passwords(passwords: tuple[str, ...]) -> str:
+    """Return a hash that is slow to compute, so that it helps nobody to guess the passwords."""
+    content = "\n".join(sorted(set(passwords))).encode("utf-8", "surrogatepass")
+    return pbkdf2_hmac("sha256", content, b"inorder password file", _ROUNDS, 16).hex()
 
 
 def _describe_listing() -> Mapping[str, str]:

@@ -23,6 +23,8 @@ HEAD_BYTES = max(DOCUMENT_HEAD_BYTES, CODE_HEAD_BYTES)
 DOCUMENT, CODE, ARCHIVE, PART = "document", "code", "archive", "part"
 """Roles of what the library knows. An archive is known so that it is not opened again, and a part of a long document so
 that it is not read again: both are no files that users are told of, except an archive that cannot be read."""
+NO_FILE = "special"
+"""The kind of what is listed and is no regular file."""
 _NO_CODE_KINDS = ("image", "empty", "link", "special")
 """Kinds of files that are certainly no source code: what keeps them from being documents is what users are told."""
 

@@ -10,6 +10,7 @@ one pass. The members of an archive have their place below `box.zip/`, which is 
 place (`ListedMembers`), and who compares decides whether the archive is opened.
 """
 
+import errno
 import os
 import stat
 import struct
@@ -29,6 +30,10 @@ from .names import SourcePart
 
 IGNORED = "excluded by .gitignore"
 LINK = "a symbolic link"
+LINK_OUTSIDE = "a symbolic link to a file outside of the source folder"
+LINK_NOWHERE = "a symbolic link to a file that is not there"
+LINK_TO_FOLDER = "a symbolic link to a folder"
+SPECIAL = "not a regular file"
 _SIGNATURE = struct.Struct("<4Q")
 _WRAP = 2**64
 """A time may lie before 1970, or in the far future."""
@@ -68,6 +73,8 @@ class ListedFile(NamedTuple):
     """None: it is a file of its own."""
     parent: str = ""
     """The id of the archive that it is a member of; empty: it is none."""
+    not_read: str = ""
+    """Why it is not read, whatever its name says: it is a link that is not followed, or no regular file."""
 
     @property
     def size(self) -> int:
@@ -259,16 +266,30 @@ def inspect_file(path: str, item_id: str, root: str, read_ns: int) -> ListedFile
         info = os.lstat(path)
         if stat.S_ISLNK(info.st_mode):
             not_code = LINK
-            if not _is_below(os.path.realpath(path), os.path.realpath(root)):
-                problem = "a symbolic link to a file outside of the source folder"
-                return ListedFile(item_id, path, None, not_code=not_code, problem=problem)
-            info = os.stat(path)
+            followed, not_read = _follow(path, root)
+            if followed is None:
+                return ListedFile(item_id, path, None, not_code=not_code, not_read=not_read)
+            info = followed
     except OSError as error:
         problem = f"the file cannot be read: {error.strerror or error}"
         return ListedFile(item_id, path, None, not_code=not_code, problem=problem)
     if not stat.S_ISREG(info.st_mode):
-        return ListedFile(item_id, path, None, not_code=not_code, problem="not a regular file")
+        return ListedFile(item_id, path, None, not_code=not_code, not_read=SPECIAL)
     return ListedFile(item_id, path, FileStat.make(info, read_ns), not_code=not_code)
+
+
+def _follow(path: str, root: str) -> tuple[os.stat_result | None, str]:
+    """Return the stat of the file that a link leads to; None: the link is not followed, for the reason that is
+    returned. Raises OSError if the file cannot be read."""
+    if not _is_below(os.path.realpath(path), os.path.realpath(root)):
+        return None, LINK_OUTSIDE
+    try:
+        info = os.stat(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        return None, LINK_NOWHERE
+    return (None, LINK_TO_FOLDER) if stat.S_ISDIR(info.st_mode) else (info, "")
 
 
 def _is_below(path: str, folder: str) -> bool:
