@@ -291,8 +291,8 @@ def test_commands_in_hints_can_be_pasted(cli: CommandLine, data: str) -> None:
     row = '"doc_id":"a","status":"failure","error":{"category":"io","message":"no\\nway"}'
     manifest.write_text('{"stage":"count",' + row + "}\n")
     ended = cli.run("failures", "--data", data)
-    assert ended.out == "count  a  io, 0 attempts: no way\n"
-    hint = ended.err.split("`")[1]
+    assert ended.out == "a\n  count, io, 0 attempts: no way\n"
+    hint = ended.err.partition(": ")[2]
     assert shlex.split(hint) == ["inorder", "retry", "--data", data]
 
 

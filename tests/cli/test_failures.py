@@ -22,11 +22,13 @@ def test_failed_items_are_listed_with_category_attempts_and_reason(failed: Comma
     ended = failed.run("failures")
     assert ended.code == 0
     assert ended.out.splitlines() == [
-        "count  1.txt  input, 1 attempt: told to fail with input",
-        "count  3.txt  provider, 2 attempts: ConnectionError: not yet",
+        "1.txt",
+        "  count, input: told to fail with input",
+        "3.txt",
+        "  count, provider, 2 attempts: ConnectionError: not yet",
     ]
-    assert ended.err == "2 items failed; `inorder retry` runs them again\n"
-    assert "`inorder retry --data .inorder`" in failed.run("failures", "--data", ".inorder").err
+    assert ended.err == "2 items failed; to try again: inorder retry\n"
+    assert "inorder retry --data .inorder\n" in failed.run("failures", "--data", ".inorder").err
 
 
 def test_dead_letters_are_the_rows_themselves(failed: CommandLine) -> None:
@@ -202,7 +204,7 @@ def test_tracebacks_are_shown_to_whoever_asks_for_them(failed: CommandLine) -> N
     assert trace.endswith("ConnectionError: not yet")
     shown = [f"    {line}" for line in trace.splitlines()]
     lines = failed.run("failures", "-v").out.splitlines()
-    start = lines.index("count  3.txt  provider, 2 attempts: ConnectionError: not yet")
+    start = lines.index("  count, provider, 2 attempts: ConnectionError: not yet")
     assert lines[start + 1 :] == shown
     explained = failed.run("explain", "sources/3.txt").out.splitlines()
     assert explained[-len(shown) :] == shown

@@ -37,9 +37,10 @@ def test_a_failed_file_is_listed_with_step_category_reason_and_what_would_help(r
     ended = read.run("failures")
     help_ = "mend or replace the file; a run reads it again when it has changed"
     assert ended.out.splitlines() == [
-        f"docs/torn.pdf  doctags, input, 1 attempt: the PDF is damaged or truncated; {help_}"
+        "docs/torn.pdf",
+        "  doctags, input: the PDF is damaged or truncated",
     ]
-    assert ended.err == "1 file failed; `inorder retry` runs them again\n"
+    assert ended.err.splitlines() == ["1 file failed; to try again: inorder retry", f"     1: {help_}"]
     [row] = read.run("failures", "--json").json["failures"]
     assert (row["step"], row["doc_id"], row["help"]) == ("doctags", "docs/torn.pdf", help_)
     assert row["error"] == {"category": "input", "message": "the PDF is damaged or truncated"}
@@ -55,7 +56,7 @@ def test_of_an_encrypted_file_it_is_said_how_to_give_its_password(cli: CommandLi
     write(cli.folder / "docs", **{"sealed.pdf": (SAMPLE / "archive" / "sealed-letters.pdf").read_bytes()})
     assert cli.run_in_process("run", "docs", *QUIET).code == 3
     [row] = cli.run("failures", "--json").json["failures"]
-    assert row["help"] == "write its password into a file, and run again with --password-file FILE"
+    assert row["help"] == "write the password into a file, then: inorder retry --password-file FILE"
 
 
 @pytest.mark.req("PIP-6")
@@ -103,7 +104,7 @@ def test_files_and_items_of_stages_are_retried_together(read: CommandLine) -> No
     read.sources("fail input")
     assert read.stage("count").code == 3
     assert [row["stage"] for row in read.run("failures", "--json").json["failures"]] == ["doctags", "count"]
-    assert read.run("failures").err == "1 file and 1 item failed; `inorder retry` runs them again\n"
+    assert read.run("failures").err.startswith("1 file and 1 item failed; to try again: inorder retry\n")
     read.source("0.txt", "now it works")
     ended = read.run("retry", "--json", "--workers", "1")
     assert ended.code == 3

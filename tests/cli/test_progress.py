@@ -27,12 +27,12 @@ LINES_MAX = 5000
 """At an interval of 20 ms, more than a minute of lines: what no passing test reads."""
 
 
-def on_a_terminal(cli: CommandLine, *arguments: str) -> tuple[int, str, str]:
-    """Run a stage with a terminal of 200 columns for its stderr: exit code, stdout, and what was shown."""
+def on_a_terminal(cli: CommandLine, *arguments: str, columns: int = 200) -> tuple[int, str, str]:
+    """Run a command with a terminal of so many columns for its stderr: exit code, stdout, and what was shown."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     program = subprocess.Popen(
-        [COMMAND, "stage", "jobs:count", "sources", *arguments],
+        [COMMAND, *arguments],
         cwd=cli.folder,
         env=clean_environment() | {"TERM": "xterm"},
         stdout=subprocess.PIPE,
@@ -57,20 +57,44 @@ def without_colours(shown: str) -> str:
 
 def test_on_a_terminal_there_is_a_bar(cli: CommandLine) -> None:
     cli.sources("one", "fail input", "skip no words")
-    code, out, shown = on_a_terminal(cli, "--json")
+    code, out, shown = on_a_terminal(cli, "stage", "jobs:count", "sources", "--json")
     assert (code, json.loads(out)["failed"]) == (3, 1)
     assert "\x1b[" in shown
     plain = without_colours(shown)
     assert "3/3" in plain
-    assert re.search(
-        r"succ 1 skip 1 fail 1 \| \d+\.\d it/s \| ETA \S+ \| \d+ in flight \| \S+ MB buffered \| lag", plain
-    )
+    assert re.search(r"succ 1 skip 1 fail 1 \| \d+\.\d it/s \| ETA \S+\s", plain)
     assert not LINE.search(plain)
+    assert not re.search("lag|flight|buffered", plain)
+
+
+def test_on_a_terminal_verbose_adds_what_the_engine_holds(cli: CommandLine) -> None:
+    cli.sources("one")
+    _, _, shown = on_a_terminal(cli, "stage", "jobs:count", "sources", "-v")
+    assert re.search(r"\| \d+ in flight \| \S+ MB buffered \| lag", without_colours(shown))
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_run_has_one_bar_for_the_files_with_something_to_do(cli: CommandLine, columns: int) -> None:
+    for number in range(9):
+        cli.source(f"{number}.md", f"# Lamp {number}\n")
+    cli.source("empty.md", "")
+    cli.source("again.md", "# Lamp 1\n")
+    code, _, shown = on_a_terminal(cli, "run", "sources", "--policy", "io", columns=columns)
+    plain = without_colours(shown)
+    assert code == 0
+    bars = [line for line in re.split(r"[\r\n]+", plain) if line.startswith("run ")]
+    assert re.search(r"9/9 \d+\.\d files/s\s*$", bars[-1]), "a copy and an empty file are nothing to do"
+    assert max(map(len, bars)) <= columns
+    assert not re.search("seq|lag|window|lease|flight|buffered|skip|ETA", plain)
+    assert "11 files: 9 new, 1 copy, 1 not read   in " in plain
+    cli.source("0.md", "# Lamp 0, trimmed\n")
+    _, _, shown = on_a_terminal(cli, "run", "sources", "--policy", "io", columns=columns)
+    assert " 1/1 " in without_colours(shown).split("11 files: ")[0]
 
 
 def test_on_a_terminal_errors_of_the_command_are_coloured_and_quiet_hides_the_bar(cli: CommandLine) -> None:
     cli.sources("fail input")
-    code, _, shown = on_a_terminal(cli, "--quiet")
+    code, _, shown = on_a_terminal(cli, "stage", "jobs:count", "sources", "--quiet")
     assert code == 3
     assert shown.startswith("\x1b[31minorder:\x1b[0m count: 0 succeeded")
 

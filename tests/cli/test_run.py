@@ -14,6 +14,7 @@ from inorder.cli.settings import SettingsReader
 from inorder.engines.process.worker_process import WorkerProcess
 from inorder.errors import OperatorError
 from inorder.library.sink import LibrarySink
+from inorder.pipeline.remedies import describe_ocr
 from inorder.pipeline.steps import PipelineSettings
 from inorder.stage.options import StageOptions
 from tests.support.command_line import clean_environment
@@ -104,9 +105,10 @@ def test_a_run_ends_with_what_a_person_wants_to_know(project: Path) -> None:
     assert lines[0].startswith("5 files: 3 new, 1 failed, 1 not read   in ")
     assert lines[1:] == [
         "searchable: 2 documents, 1 source file",
-        "not read: 1 .png (an image: --ocr reads its text)",
+        f"not read: 1 image ({describe_ocr()})",
         "failed: src/docs/x.pdf (input): the PDF is damaged or truncated",
         "1 failed: inorder failures",
+        'next: inorder search "WORDS"',
     ]
     assert "/4 files | 1 failed | " in err
 

@@ -154,5 +154,5 @@ def test_settings_of_the_last_run_are_those_that_a_file_is_explained_with(two: C
     found = run(two, "explain", "docs/a.md", "--json").json["file"]
     assert (found["class"], {each["verdict"] for each in found["steps"]}) == ("unchanged", {"skip"})
     shown = run(two, "explain", "docs/a.md").out.splitlines()
-    assert shown[:2] == ["docs/a.md: unchanged", "  doctags: would be skipped: its input and settings are unchanged"]
+    assert shown[:2] == ["docs/a.md: unchanged", "  doctags does not run: its input and settings are unchanged"]
     assert run(two, "explain", "more/a.md").out == "more/a.md: copy: of docs/a.md\n"

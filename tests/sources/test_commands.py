@@ -33,7 +33,7 @@ def test_plan_and_explain_say_that_an_object_has_changed_or_is_gone(indexed: Buc
         assert lines[-1] == "3 files: 1 new, 1 changed, 1 unchanged; 1 removed"
     for name in ("bucket/a.md", "memory://bucket/a.md"):
         shown = indexed.command("explain", name).stdout
-        assert "doctags: may be processed: if the content of the object has changed" in shown
+        assert "doctags may run: if the content of the object has changed" in shown
     assert indexed.command("explain", "bucket/plain").stdout.startswith("bucket/plain: removed: it is no longer there")
     assert "no such object" in indexed.command("explain", "memory://bucket/never.md").stdout
 

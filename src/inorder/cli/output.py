@@ -7,9 +7,11 @@ results alone.
 
 import contextlib
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import msgspec
 
@@ -17,6 +19,9 @@ DEBUG = "INORDER_DEBUG"
 """The variable that makes a command print tracebacks."""
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _claimed: list[BinaryIO] = []
+_WIDTH_MIN = 40
+_LABEL = re.compile(r"[a-z ]{1,12}: ")
+"""What some lines begin with: `not read: `."""
 
 
 def claim_stdout() -> None:
@@ -93,6 +98,34 @@ def encode_json(value: Any) -> bytes:
 def encode_text(text: str) -> bytes:
     """Encode for stdout. Lone surrogates of undecodable file names are escaped."""
     return text.encode("utf-8", "backslashreplace")
+
+
+def fit_lines(lines: Iterable[str], stream: TextIO | None = None) -> list[str]:
+    """Break lines between words that are too long for the terminal that they are printed on, stderr if no stream is
+    given. Nothing is broken where there is no terminal."""
+    stream = sys.stderr if stream is None else stream
+    if not stream.isatty():
+        return list(lines)
+    width = max(_WIDTH_MIN, os.get_terminal_size(stream.fileno()).columns)
+    return [piece for line in lines for piece in _break_line(line, width)]
+
+
+def _break_line(line: str, width: int) -> list[str]:
+    """The pieces of a line. The later ones are indented as what follows a label is."""
+    if len(line) <= width:
+        return [line]
+    text = line.lstrip()
+    label = _LABEL.match(text)
+    indent = len(line) - len(text)
+    later = " " * (indent if indent else label.end() if label is not None else 2)
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=" " * indent,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def to_printable(text: str) -> str:

@@ -18,7 +18,7 @@ from inorder.cli.exit_codes import Exit, exit_code_of
 from inorder.cli.extras import require_extra
 from inorder.cli.keys import TIMEOUT
 from inorder.cli.options import ALL, SHARED
-from inorder.cli.output import claim_stdout, info, print_json, to_printable
+from inorder.cli.output import claim_stdout, fit_lines, info, print_json, to_printable
 from inorder.cli.output import error as print_error
 from inorder.cli.parameters import Given
 from inorder.cli.settings import Settings, SettingsReader, StageSettings, Value, replace_fields
@@ -291,6 +291,8 @@ def report_run(outcome: "RunOutcome", settings: Settings) -> None:
 
     if not settings.is_quiet:
         warnings = (f"warning: {to_printable(warning)}" for warning in outcome.warnings)
-        info(*map(to_printable, outcome.notes), *format_outcome(outcome, settings.data_option), *warnings)
+        is_verbose = bool(settings.values["verbose"].value)
+        lines = format_outcome(outcome, settings.data_option, is_verbose=is_verbose)
+        info(*map(to_printable, outcome.notes), *fit_lines(map(to_printable, lines)), *warnings)
     elif exit_code_of(outcome) != Exit.DONE:
         print_error(format_headline(outcome))

@@ -6,17 +6,21 @@ of the sources any more.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from inorder.stage.contracts import StageErrorSummary
 
+from .remedies import OCR, describe_ocr, find_remedy, is_encrypted
+
 FileClass = Literal["new", "changed", "unchanged", "copy", "failed", "not read", "removed"]
 _FIELDS = {"copy": "copies", "not read": "not_read"}
 """The fields of classes that are called otherwise."""
 _TYPES_SHOWN = 5
+_GROUPS_SHOWN = 5
+"""With a last line for the rest, a run says at most six lines about files that are not read."""
 _ERRORS_SHOWN = 3
 _STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
 
@@ -62,6 +66,8 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     pages_without_text: int = 0
     files_without_text: int = 0
     """Files of which some page has no text."""
+    ocr: bool = False
+    """Whether OCR was asked for."""
     documents: int = 0
     """Documents that can be searched."""
     source_files: int = 0
@@ -138,15 +144,56 @@ def describe_counts(counts: FileCounts) -> str:
     return f"{line}; {counts.removed:,} removed" if counts.removed else line
 
 
-def describe_not_read(not_read: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return a line for each reason, with the types of the files, the most frequent first."""
-    lines = []
-    for reason, types in sorted(not_read.items(), key=lambda each: (-sum(each[1].values()), each[0])):
-        common = Counter(types).most_common(_TYPES_SHOWN)
-        shown = ", ".join(f"{count:,} {name}" for name, count in sorted(common, key=lambda each: (-each[1], each[0])))
-        rest = sum(types.values()) - sum(count for _, count in common)
-        lines.append(f"{shown}{f', {rest:,} others' if rest else ''} ({reason})")
-    return lines
+def describe_not_read(
+    not_read: Mapping[str, Mapping[str, int]],
+    pages: int = 0,
+    files: int = 0,
+    *,
+    ocr: bool = False,
+    is_full: bool = False,
+) -> list[str]:
+    """Return a line for each sort of files that are not read, with what would help, the most frequent first. `pages`
+    without text in `files` are with the images: the same helps. `ocr`: it was tried. `is_full`: nothing is summed
+    up as others."""
+    by_advice: dict[str, Counter[str]] = {}
+    for reason, types in not_read.items():
+        remedy = find_remedy(reason)
+        advice = describe_ocr() if remedy.advice == OCR else remedy.advice
+        for file_type, count in types.items():
+            by_advice.setdefault(advice, Counter())[remedy.noun or file_type] += count
+    nouns = {remedy.noun for remedy in map(find_remedy, not_read)}
+    groups = [
+        (counts.total(), advice, _list_types(counts, nouns, is_full=is_full))
+        for advice, counts in by_advice.items()
+        if advice
+    ]
+    if pages:
+        groups = _add_pages(groups, f"{_count(pages, 'page')} without text in {_count(files, 'file')}", ocr=ocr)
+    groups.sort(key=lambda each: (-each[0], each[1]))
+    shown = len(groups) if is_full else _GROUPS_SHOWN
+    lines = [f"{listed} ({advice})" for _, advice, listed in groups[:shown]]
+    plain = _list_types(by_advice[""], nouns, is_full=True) if "" in by_advice else ""
+    rest = sum(count for count, _, _ in groups[shown:])
+    last = [*([plain] if plain else []), *([f"{_count(rest, 'other')}: inorder plan"] if rest else [])]
+    return [*lines, ", ".join(last)] if last else lines
+
+
+def _add_pages(groups: list[tuple[int, str, str]], listed: str, *, ocr: bool) -> list[tuple[int, str, str]]:
+    """Add pages without text to the images, or as a group of their own."""
+    advice = "OCR found none" if ocr else describe_ocr()
+    images = [each for each in groups if each[1] == advice]
+    others = [each for each in groups if each[1] != advice]
+    count = sum(each[0] for each in images)
+    return [*others, (count, advice, ", ".join([*(each[2] for each in images), listed]))]
+
+
+def _list_types(counts: Counter[str], nouns: Collection[str], *, is_full: bool) -> str:
+    """Name the most frequent types, or nouns, with their numbers."""
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    shown = ordered if is_full or len(ordered) == _TYPES_SHOWN + 1 else ordered[:_TYPES_SHOWN]
+    parts = [_count(count, name) if name in nouns else f"{count:,} {name}" for name, count in shown]
+    rest = counts.total() - sum(count for _, count in shown)
+    return ", ".join([*parts, *([_count(rest, "other")] if rest else [])])
 
 
 def describe_searchable(documents: int, source_files: int) -> str:
@@ -163,24 +210,52 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def format_outcome(outcome: RunOutcome, data_option: str = "") -> list[str]:
+def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bool = False) -> list[str]:
     """Return what a person is told at the end of a run, in lines. `data_option` is what commands in hints need to find
     DATA."""
     lines = [format_headline(outcome)]
     lines.append(f"searchable: {describe_searchable(outcome.documents, outcome.source_files)}")
-    found = describe_not_read(outcome.not_read)
-    found += describe_pages(outcome.pages_without_text, outcome.files_without_text)
-    lines += [f"not read: {line}" for line in found]
-    for error in outcome.errors[:_ERRORS_SHOWN]:
-        more = f" [and {error.count - 1:,} more like it]" if error.count > 1 else ""
-        lines.append(f"failed: {error.item_id} ({error.category}): {' '.join(error.message.split())}{more}")
+    lines += label_lines("not read", list_not_read(outcome))
+    if is_verbose and outcome.steps:
+        lines.append(f"steps: {describe_steps(outcome.steps)}")
+    lines += [f"failed: {_describe_error(error)}" for error in outcome.errors[:_ERRORS_SHOWN]]
     if outcome.failed:
         lines.append(f"{outcome.failed:,} failed: inorder failures{data_option}")
     if outcome.stop_kind == "error budget":
         lines.append("next: run the same command again to resume, perhaps with a larger --error-budget")
     elif outcome.stop_kind is not None:
         lines.append("next: run the same command again to resume")
+    elif outcome.counts.new and outcome.counts.new == outcome.documents + outcome.source_files:
+        lines.append(f'next: inorder search "WORDS"{data_option}')
     return lines
+
+
+def list_not_read(outcome: RunOutcome) -> list[str]:
+    """Return what a run says of files that are not read, and of pages without text."""
+    return describe_not_read(outcome.not_read, outcome.pages_without_text, outcome.files_without_text, ocr=outcome.ocr)
+
+
+def label_lines(label: str, lines: Sequence[str]) -> list[str]:
+    """Return lines with a label before the first; the others are indented."""
+    head = f"{label}: "
+    return [f"{' ' * len(head) if number else head}{line}" for number, line in enumerate(lines)]
+
+
+def describe_steps(steps: Mapping[str, StepTotals]) -> str:
+    """Return what each step did, in one line."""
+    return "; ".join(
+        f"{name} {_count(totals.files, 'file')}{f', {totals.failed:,} failed' if totals.failed else ''}, "
+        f"{totals.duration_s:.1f} s"
+        for name, totals in steps.items()
+    )
+
+
+def _describe_error(error: StageErrorSummary) -> str:
+    """Return one kind of failure, with what helps if that is a password."""
+    message = " ".join(error.message.split())
+    more = f" [and {error.count - 1:,} more like it]" if error.count > 1 else ""
+    advice = "; add --password-file FILE" if is_encrypted(message) and "--password-file" not in message else ""
+    return f"{error.item_id} ({error.category}): {message}{more}{advice}"
 
 
 def format_headline(outcome: RunOutcome) -> str:

@@ -112,6 +112,7 @@ class PassRunner:
                 expected_items=plan.count,
                 is_remainder=True,
                 unit="files",
+                count_expected=plan.count_expected,
             ),
             partial(visit, settings),
             _choose_device_options(self._options) if has_device else self._options,

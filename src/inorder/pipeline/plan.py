@@ -128,11 +128,17 @@ class FilePlan:
         """The steps of a file that the library does not know: the same for all files of a kind."""
         self._kinds: set[FileKind] = set()
         """The kinds of files that items were made of."""
+        self._idle_count = 0
+        """Files that were looked at and are no items, without copies that became documents."""
 
     @property
     def count(self) -> int:
         """How many files have something to do."""
         return self._comparison.changes.count
+
+    def count_expected(self) -> int:
+        """Return how many items there are at most: all files with something to do, until they are looked at."""
+        return self.count - self._idle_count
 
     @property
     def has_work(self) -> bool:
@@ -197,10 +203,12 @@ class FilePlan:
                 item = None if change.is_removed else self._make_item(change, known, copies, add_fact)
                 if change.is_removed and not change.kind and self._observe is not None:
                     self._observe(PlannedFile(change.item_id, "removed", change.path))
+                self._idle_count += item is None
                 if item is not None and not long.take(item, change.size):
                     yield item
             for copy, also in copies.list_promoted():
                 item = self._promote(copy, also)
+                self._idle_count -= item is not None
                 if item is not None and not long.take(item, copy.size):
                     yield item
             for item_id in copies.list_removed():

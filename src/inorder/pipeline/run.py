@@ -95,7 +95,7 @@ class _PipelineRun:
         self._settings = request.settings
         self._options = request.options
         self._data = os.fspath(self._options.data)
-        self._outcome = RunOutcome(run_id=new_run_id())
+        self._outcome = RunOutcome(run_id=new_run_id(), ocr=request.settings.convert.ocr)
         has_models = split_passes(request.settings)[1] is not None
         self._entries = CommitReader(self._outcome, StepTable(request.settings), has_second=has_models)
         self._parts: list[SourcePart] = []

@@ -10,20 +10,7 @@ from inorder.library.rows import WARNINGS
 from inorder.library.states import count_done, count_failed, list_facts, list_not_read
 
 from .names import DOCTAGS, STEPS
-from .outcome import RunOutcome, decode_outcome, describe_not_read, describe_pages, describe_searchable, name_type
-
-_HELP = {
-    "input": "mend or replace the file; a run reads it again when it has changed",
-    "config": "change the setting that the reason names; a run with other settings tries again",
-    "timeout": "give the step more time with --timeout-s, then run `inorder retry`",
-    "io": "see that the file can be read; the next run tries again",
-    "provider": "see that the server can be reached; the next run tries again",
-    "runtime": "the next run tries again; --set memory_bytes_max=8G gives a worker more memory",
-}
-_ENCRYPTED = "encrypted with a password"
-"""What the reason of every reader says that could use a password."""
-_HELP_ENCRYPTED = "write its password into a file, and run again with --password-file FILE"
-_HELP_UNKNOWN = "the next run tries again; `inorder failures -v` shows the traceback"
+from .outcome import RunOutcome, decode_outcome, describe_not_read, describe_searchable, name_type
 
 
 class StepCounts(msgspec.Struct, kw_only=True):
@@ -47,6 +34,8 @@ class LibraryState(msgspec.Struct, kw_only=True):
     """By reason, and by the type of the files."""
     pages_without_text: int = 0
     files_without_text: int = 0
+    ocr: bool = False
+    """Whether the latest run was asked for OCR."""
     with_warnings: int = 0
     """Files that were read, with warnings."""
     documents: int = 0
@@ -69,6 +58,7 @@ def read_state(data: str) -> LibraryState:
         extras = [each.extras for each in list_facts(library, DOCTAGS)]
         without = [int(each.get("pages_without_text") or 0) for each in extras]
         runs = library.list_runs()
+        latest = decode_outcome(runs[0].outcome) if runs else None
         types: dict[str, dict[str, int]] = {}
         for reason, item_id in list_not_read(library):
             by_type = types.setdefault(reason, {})
@@ -88,7 +78,8 @@ def read_state(data: str) -> LibraryState:
             generation=generation.number,
             published_at=generation.published_at,
             steps=_count_steps(library),
-            latest=decode_outcome(runs[0].outcome) if runs else None,
+            ocr=latest is not None and latest.ocr,
+            latest=latest,
         )
 
 
@@ -116,16 +107,11 @@ def describe_files(state: LibraryState) -> str:
 
 def describe_state(state: LibraryState) -> Mapping[str, list[str]]:
     """Return what a person wants to know, by subject, in lines."""
-    not_read = describe_not_read(state.not_read_types)
+    not_read = describe_not_read(
+        state.not_read_types, state.pages_without_text, state.files_without_text, ocr=state.ocr, is_full=True
+    )
     return {
         "files": [describe_files(state)],
         "searchable": [describe_searchable(state.documents, state.source_files)],
-        "not read": [*not_read, *describe_pages(state.pages_without_text, state.files_without_text)],
+        "not read": not_read,
     }
-
-
-def suggest_help(category: str, message: str) -> str:
-    """Return what would help with a failure of a category. A message that says it itself is enough."""
-    if ";" in message:
-        return ""
-    return _HELP_ENCRYPTED if _ENCRYPTED in message else _HELP.get(category, _HELP_UNKNOWN)

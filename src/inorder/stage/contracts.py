@@ -135,6 +135,8 @@ class StagePlan(msgspec.Struct, frozen=True):
     `i_know_what_im_doing`."""
     unit: str = ""
     """What the items are for a user, in the plural, for progress: `files`. Empty: they are items."""
+    count_expected: Callable[[], int] | None = None
+    """Returns `expected_items` as it is known by now, while the items are read; None: it stays as it is."""
 
     def __post_init__(self) -> None:
         require(

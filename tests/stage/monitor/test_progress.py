@@ -23,6 +23,7 @@ from inorder.stage.monitor.progress import (
     StageProgress,
     format_details,
     format_eta,
+    format_left,
     format_line,
     format_stopping,
     open_display,
@@ -36,6 +37,13 @@ LINE = re.compile(
     r"\[shout\] (\d+)/(\d+|\?) \| succ (\d+) \| skip (\d+) \| fail (\d+) "
     r"\| (\d+\.\d) it/s \| ETA (--:--:--|\d\d+:\d\d:\d\d)"
 )
+
+
+def test_files_are_counted_without_the_outcomes_of_items() -> None:
+    progress = StageProgress("run", 400, 230, 0, 2, 100.0, unit="files")
+    assert format_line(progress, 2.4) == "[run] 232/400 files | 2 failed | 2.4 files/s | 1:10 left"
+    assert format_line(progress._replace(succeeded=398), 2.4) == "[run] 400/400 files | 2 failed | 2.4 files/s"
+    assert format_left(progress._replace(total=40_000), 2.4) == "4:36:10 left"
 
 
 @pytest.mark.req("RUN-9")

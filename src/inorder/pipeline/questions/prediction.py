@@ -55,7 +55,7 @@ class Prediction:
     ) -> None:
         """`is_known`: nothing is walked, and what the library knows is considered, as `inorder chunk` does it. Without
         sources, all sources of the library are meant."""
-        self.outcome = RunOutcome()
+        self.outcome = RunOutcome(ocr=settings.convert.ocr)
         self._sources = sources
         self._settings = settings
         self._data = os.path.abspath(data)

@@ -386,8 +386,13 @@ class RunMonitor:
         planned_count = self._count_planned()
         if self._metrics.is_plan_complete:
             return planned_count
-        announced = self._plan.total_items if self._plan.total_items is not None else self._plan.expected_items
+        announced = self._plan.total_items if self._plan.total_items is not None else self._count_expected()
         return None if announced is None else max(announced, planned_count)
+
+    def _count_expected(self) -> int | None:
+        """The latest estimate of the number of items; None: there is none."""
+        count = self._plan.count_expected
+        return self._plan.expected_items if count is None else count()
 
     def _make_progress(self) -> StageProgress:
         counts = self._counts
@@ -401,7 +406,7 @@ class RunMonitor:
             self._gauges.get("in_flight", 0),
             self._gauges.get("buffered_bytes", 0),
             self._gauges.get("commit_lag", 0),
-            format_note(self._watchdog, self._gauges, time.monotonic()),
+            format_note(self._watchdog, self._gauges, time.monotonic(), names_all=bool(self._plan.unit)),
             self._plan.unit,
         )
 

@@ -62,12 +62,26 @@ class Rate:
         return (progress.done - first_done) / elapsed_s if elapsed_s > 0 else 0.0
 
 
+def measure_rate(progress: StageProgress, start: int) -> float:
+    """Return the items per second of the whole run, which began with so many done."""
+    return (progress.done - start) / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
+
+
 def format_eta(progress: StageProgress, rate: float) -> str:
     """Format the time that is left at this rate, as hours, minutes and seconds."""
     if progress.total is None or rate <= 0:
         return "--:--:--"
     seconds = int((progress.total - progress.done) / rate)
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def format_left(progress: StageProgress, rate: float) -> str:
+    """Format the time that is left in words; empty: nothing is left, or the time is not known."""
+    if progress.total is None or rate <= 0 or progress.done >= progress.total:
+        return ""
+    seconds = int((progress.total - progress.done) / rate)
+    hours = f"{seconds // 3600}:{seconds // 60 % 60:02}" if seconds >= 3600 else str(seconds // 60)
+    return f"{hours}:{seconds % 60:02} left"
 
 
 def format_line(progress: StageProgress, rate: float) -> str:
@@ -87,7 +101,9 @@ def _format_counts(progress: StageProgress, separator: str) -> str:
 
 
 def _format_rate(progress: StageProgress, rate: float) -> str:
-    return f"{rate:.1f} {progress.unit or 'it'}/s | ETA {format_eta(progress, rate)}"
+    if progress.unit:
+        return " | ".join(filter(None, (f"{rate:.1f} {progress.unit}/s", format_left(progress, rate))))
+    return f"{rate:.1f} it/s | ETA {format_eta(progress, rate)}"
 
 
 def format_stalled(stage: str, head: HeadReport, waited_s: float) -> str:
@@ -129,9 +145,10 @@ def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]
 
 def fit_details(details: str, width: int, note: str = "") -> str:
     """Leave out the last parts of a line that is too long for a terminal. The note follows the first part, and is the
-    last to be left out: first without the name of its item."""
+    last to be left out: first without the folder of its item, then without its name."""
     first, *others = details.split(" | ")
-    for shown in (note, note.rpartition(": ")[2], ""):
+    name, colon, said = note.partition(": ")
+    for shown in (note, f"{name.rpartition('/')[2]}{colon}{said}", note.rpartition(": ")[2], ""):
         parts = [first, shown] if shown else [first]
         if len(" | ".join(parts)) <= width:
             break
@@ -181,8 +198,7 @@ class LineDisplay(Display):
 
     def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
         """Print a line with the rate of the whole run."""
-        rate = (progress.done - self._start) / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
-        self._print(progress, rate, slowest, categories)
+        self._print(progress, measure_rate(progress, self._start), slowest, categories)
 
     def _print(self, progress: StageProgress, rate: float, slowest: SlowestItems, categories: Counter[str]) -> None:
         lines = [format_line(progress, rate), *(format_details(slowest, categories) if self._verbose else ())]
@@ -213,17 +229,22 @@ class BarDisplay(Display):
         self._bar = Progress(*columns, console=console, transient=False)
         self._task = self._bar.add_task(stage, total=total, completed=done, details="")
         self._rate = Rate(done)
+        self._start = done
         self._verbose = verbose
         self._escape = escape
         self._bar.start()
 
     def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
         """Move the bar."""
-        rate = self._rate.sample(progress)
-        details = (
-            f"{_format_counts(progress, ' ')} | {_format_rate(progress, rate)} | {progress.in_flight} in flight | "
-            f"{progress.buffered_bytes / 2**20:.1f} MB buffered | lag {progress.commit_lag}"
-        )
+        self._update(progress, self._rate.sample(progress))
+
+    def _update(self, progress: StageProgress, rate: float) -> None:
+        counts, speed = _format_counts(progress, " "), _format_rate(progress, rate)
+        parts = [speed, *([counts] if progress.failed else [])] if progress.unit else [counts, speed]
+        if self._verbose:
+            parts += [f"{progress.in_flight} in flight", f"{progress.buffered_bytes / 2**20:.1f} MB buffered"]
+            parts.append(f"lag {progress.commit_lag}")
+        details = " | ".join(parts)
         taken = len(f"{progress.stage}  {progress.done}/{progress.total}  ") + self._bar_width
         fitting = self._escape(fit_details(details, self._bar.console.width - taken, progress.note))
         self._bar.update(self._task, total=progress.total, completed=progress.done, details=fitting)
@@ -236,7 +257,7 @@ class BarDisplay(Display):
     def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
         """Leave the bar at its final position."""
         with contextlib.suppress(OSError, ValueError):
-            self.show(progress, slowest, categories)
+            self._update(progress, measure_rate(progress, self._start))
             self.stop()
             for line in format_details(slowest, categories) if self._verbose else ():
                 self._bar.console.print(line, markup=False)

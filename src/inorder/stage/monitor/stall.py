@@ -50,10 +50,10 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def name(self) -> str:
         """The item, or what else the run waits for."""
         if self.state == "committing":
-            return f"the commit of seq {self.seq}"
+            return f"the commit of {self.item_id or f'item {self.seq}'}"
         if self.seq is None:
             return "the plan"
-        return f"{self.item_id} (seq {self.seq})" if self.item_id else f"seq {self.seq}"
+        return self.item_id or f"item {self.seq}"
 
     def describe(self) -> str:
         """Name the item, its state and worker, and its last progress note."""
@@ -225,15 +225,17 @@ class StallWatchdog:
         return [f"nothing was committed for {self._longest.waited_s:.0f} s: {self._longest.head.describe()}"]
 
 
-def format_note(watchdog: StallWatchdog, gauges: dict[str, Any], now_s: float) -> str:
+def format_note(watchdog: StallWatchdog, gauges: dict[str, Any], now_s: float, *, names_all: bool = False) -> str:
     """Format what the progress display says about the item that the run waits for, or about one that reports
-    progress or a step and has been running for a while. Empty: neither."""
+    progress or a step and has been running for a while. Empty: neither. `names_all`: about the first that runs,
+    whatever it reports."""
     head: HeadReport | None = gauges.get("head")
     if watchdog.is_stalled and head is not None:
         return f"waiting {watchdog.measure_wait_s(now_s):.0f} s for {head.describe()}"
     running = gauges.get("running", ())
-    reporting = [one for one in running if one["running_s"] >= SHOWN_S_MIN and describe_running(one)]
-    if not reporting:
+    if not names_all:
+        running = [one for one in running if one["running_s"] >= SHOWN_S_MIN and describe_running(one)]
+    if not running:
         return ""
-    first = min(reporting, key=lambda one: one["seq"])
-    return f"{first['item_id']}: {describe_running(first)}"
+    first = min(running, key=lambda one: one["seq"])
+    return ": ".join(filter(None, (first["item_id"], describe_running(first))))

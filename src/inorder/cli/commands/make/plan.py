@@ -17,7 +17,7 @@ from inorder.cli.stage_loader import StageJob, load_job, load_recorded_jobs
 from inorder.cli.stage_runner import EXPORT
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import require
-from inorder.pipeline.outcome import describe_counts, describe_not_read
+from inorder.pipeline.outcome import describe_counts, label_lines, list_not_read
 from inorder.pipeline.questions.prediction import FileForecast, Prediction
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import is_address
@@ -97,7 +97,7 @@ def _plan_files(prediction: Prediction, *, as_json: bool) -> None:
     print_out(
         *outcome.notes,
         describe_counts(outcome.counts),
-        *(f"not read: {line}" for line in describe_not_read(outcome.not_read)),
+        *label_lines("not read", list_not_read(outcome)),
     )
 
 

@@ -39,6 +39,7 @@ _VERBS = {
     REMOVE: "would be removed",
     FAIL: "would fail",
 }
+_STEP_VERBS = {PROCESS: "runs", SKIP: "does not run", DEPENDS: "may run"}
 _PARTS = {"cfg_hash": "configuration", "input_sha256": "input"}
 _HASH_SHOWN = 12
 
@@ -95,7 +96,7 @@ def _format_file(file: FileExplanation, path: str) -> list[str]:
 
 
 def _format_step(step: StepExplanation) -> list[str]:
-    lines = [f"  {step.step}: {_VERBS[step.verdict]}: {step.reason}"]
+    lines = [f"  {step.step} {_STEP_VERBS[step.verdict]}: {step.reason}"]
     lines += [
         f"    {name}: was {each.was or '(none)'}, is {each.now or '(none)'}" for name, each in step.changed.items()
     ]

@@ -1,7 +1,9 @@
 """`inorder failures`: the files and items that are failed now."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Annotated, Any, NamedTuple
 
@@ -11,6 +13,7 @@ from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.output import (
     encode_json,
     encode_text,
+    fit_lines,
     indent_lines,
     info,
     pluralize,
@@ -22,7 +25,7 @@ from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.engines.attempt import escape_surrogates
 from inorder.library.reader import FileFailure, LibraryReader
 from inorder.pipeline.names import is_chosen
-from inorder.pipeline.state import suggest_help
+from inorder.pipeline.remedies import suggest_help
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import ManifestLine, read_line
@@ -33,9 +36,11 @@ class FailedEntry(NamedTuple):
 
     raw: bytes
     """As JSON."""
-    text: str
-    """For people."""
+    lines: tuple[str, ...]
+    """For people: which one, and why."""
     traceback: str
+    help: str = ""
+    """What would help; empty: nothing is known."""
 
 
 def failures(
@@ -53,11 +58,13 @@ def failures(
     directory = open_data(data)
     has_library, stages = directory.select(stage)
     files = items = 0
+    helps: Counter[str] = Counter()
 
     def find() -> Iterator[FailedEntry]:
         nonlocal files, items
-        for entry in _list_files(directory.root, stage) if has_library else ():
+        for entry in _list_files(directory, stage) if has_library else ():
             files += 1
+            helps[entry.help] += bool(entry.help)
             yield entry
         for entry in _list_items(directory, stages):
             items += 1
@@ -71,28 +78,31 @@ def failures(
         stream_lines(
             encode_text(text)
             for entry in find()
-            for text in (entry.text, *(indent_lines(entry.traceback) if verbose else ()))
+            for text in (*fit_lines(entry.lines, sys.stdout), *(indent_lines(entry.traceback) if verbose else ()))
         )
         counts = [pluralize(count, noun) for count, noun in ((files, "file"), (items, "item")) if count]
-        hint = f"{' and '.join(counts)} failed; `inorder retry{directory.option}` runs them again"
-        info(hint if counts else f"no failed {'files' if has_library else 'items'}")
+        if not counts:
+            info(f"no failed {'files' if has_library else 'items'}")
+            return
+        info(f"{' and '.join(counts)} failed; to try again: inorder retry{directory.option}")
+        info(*fit_lines(f"{count:>6}: {found}" for found, count in helps.most_common() if count))
 
 
 # ---- Files of the pipeline
 
 
-def _list_files(root: str, name: str | None) -> Iterator[FailedEntry]:
+def _list_files(data: DataDirectory, name: str | None) -> Iterator[FailedEntry]:
     """The files of which a step has failed, in the order of their ids."""
-    with closing(LibraryReader(root)) as library:
+    with closing(LibraryReader(data.root)) as library:
         for failure in library.list_failures():
             if name is None or is_chosen(failure.step, name):
                 known = library.get_file(failure.item_id)
-                yield _describe_file(failure, "" if known is None else known.path)
+                yield _describe_file(failure, "" if known is None else known.path, data.option)
 
 
-def _describe_file(failure: FileFailure, path: str) -> FailedEntry:
+def _describe_file(failure: FileFailure, path: str, data_option: str) -> FailedEntry:
     message = to_one_line(failure.message)
-    help_ = suggest_help(failure.category, message)
+    help_ = suggest_help(failure.category, message, data_option)
     row: dict[str, Any] = {
         "stage": failure.step.partition(":")[0],
         "step": failure.step,
@@ -105,9 +115,16 @@ def _describe_file(failure: FileFailure, path: str) -> FailedEntry:
         "traceback": failure.detail,
         "run_id": failure.run_id,
     }
-    reason = f"{failure.step}, {failure.category}, {pluralize(failure.attempts, 'attempt')}: {message}"
-    text = f"{failure.item_id}  {reason}{f'; {help_}' if help_ else ''}"
-    return FailedEntry(encode_json(row), text, failure.detail)
+    where = (failure.step, failure.category)
+    return FailedEntry(
+        encode_json(row), _describe(failure.item_id, where, failure.attempts, message), failure.detail, help_
+    )
+
+
+def _describe(item_id: str, where: Iterable[str], attempts: int, message: str) -> tuple[str, ...]:
+    """Return a line with the id, and one with what failed there and why."""
+    tries = [] if attempts == 1 else [pluralize(attempts, "attempt")]
+    return item_id, f"  {', '.join([*where, *tries])}: {message}"
 
 
 # ---- Items of stages
@@ -127,7 +144,7 @@ def _list_items(directory: DataDirectory, stages: list[str]) -> Iterator[FailedE
 def _describe_item(line: ManifestLine) -> FailedEntry:
     row = line.row
     if row is None or row.error is None:
-        return FailedEntry(line.raw, line.raw.decode("utf-8", "replace"), "")
-    step = f"step {row.error.step}, " if row.error.step else ""
-    reason = f"{step}{row.error.category}, {pluralize(row.attempts, 'attempt')}: {to_one_line(row.error.message)}"
-    return FailedEntry(line.raw, f"{row.stage}  {row.doc_id}  {reason}", row.traceback)
+        return FailedEntry(line.raw, (line.raw.decode("utf-8", "replace"),), "")
+    where = [row.stage, *([f"step {row.error.step}"] if row.error.step else []), row.error.category]
+    lines = _describe(row.doc_id, where, row.attempts, to_one_line(row.error.message))
+    return FailedEntry(line.raw, lines, row.traceback)

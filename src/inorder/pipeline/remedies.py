@@ -1,0 +1,75 @@
+"""What helps with files that are not read, and with files that have failed.
+
+A file is *not read* if nobody is to blame: it is empty, a link, or of a type without a reader. A file has *failed* if
+it should have been read. For both there is one table here, and every surface says what it says.
+"""
+
+from importlib.util import find_spec
+from typing import NamedTuple
+
+
+class Remedy(NamedTuple):
+    """What is said of files that are not read for reasons of one sort."""
+
+    advice: str
+    """What helps, or why nothing does; empty: the noun says it."""
+    noun: str = ""
+    """What the files are called, in the singular; empty: they are called by their types."""
+
+
+OCR = "add --ocr"
+"""What helps with images, and with pages without text."""
+_LINK, _SPECIAL = Remedy("", "link"), Remedy("", "special file")
+_NO_READER = Remedy("no reader for this type")
+_NOT_READ = (
+    ("an image", Remedy(OCR, "image")),
+    ("an old Office format", Remedy("old Office format: save as .docx, .xlsx, .pptx")),
+    ("the file is empty", Remedy("", "empty file")),
+    ("a symbolic link", _LINK),
+    ("a link", _LINK),
+    ("not a regular file", _SPECIAL),
+    ("not a file", _SPECIAL),
+    ("not a text file", _NO_READER),
+    ("not a document", _NO_READER),
+    ("a member of an archive", Remedy("source code in an archive: unpack it")),
+    ("generated", Remedy("generated files")),
+)
+"""By the beginning of the reason. Another reason says itself what is to be done."""
+_OCR_MODULE = "rapidocr"
+_FAILED = {
+    "input": "mend or replace the file; a run reads it again when it has changed",
+    "config": "change the setting that the reason names; a run with other settings tries again",
+    "timeout": "give the step more time with --timeout-s, then run `inorder retry`",
+    "io": "see that the file can be read; the next run tries again",
+    "provider": "see that the server can be reached; the next run tries again",
+    "runtime": "the next run tries again; --set memory_bytes_max=8G gives a worker more memory",
+}
+"""By the category of the failure."""
+_UNKNOWN = "the next run tries again; `inorder failures -v` shows the traceback"
+_ENCRYPTED = ("encrypted with a password", "the member is encrypted;")
+"""What the reason of every reader says that could use a password."""
+_PASSWORD = "write the password into a file, then: inorder retry --password-file FILE"
+_EXTRA = "needs the package"
+
+
+def find_remedy(reason: str) -> Remedy:
+    """Return what is said of files that are not read for this reason."""
+    return next((found for start, found in _NOT_READ if reason.startswith(start)), Remedy(reason))
+
+
+def describe_ocr() -> str:
+    """Return what helps with images and scans, with the extra that it needs if that is not installed."""
+    return OCR if find_spec(_OCR_MODULE) is not None else f"{OCR}; needs the extra ocr"
+
+
+def is_encrypted(message: str) -> bool:
+    """Whether a file has failed because no password opens it."""
+    return any(each in message for each in _ENCRYPTED)
+
+
+def suggest_help(category: str, message: str, data_option: str = "") -> str:
+    """Return what would help with a failure of a category; empty: the message says it itself. `data_option` is what
+    commands in hints need to find DATA."""
+    if is_encrypted(message) and _EXTRA not in message:
+        return f"{_PASSWORD}{data_option}"
+    return "" if ";" in message else _FAILED.get(category, _UNKNOWN)
