@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,15 @@ def test_a_password_file_and_other_passwords_in_it_make_it_due(project: Path) ->
     code, counts, tried = run(project, *GIVEN)
     assert (code, counts["changed"], counts["failed"], tried) == (0, 2, 0, SEALED)
     assert run(project)[::2] == (0, []), "what was read stays, without the passwords"
+
+
+def test_the_command_that_the_list_of_failures_names_mends_it(project: Path) -> None:
+    run(project)
+    write_passwords(project, PASSWORD)
+    said = call(project, "failures")[2]
+    command = said.splitlines()[1].partition("then: inorder ")[2].replace("FILE", "passwords.txt")
+    assert call(project, *shlex.split(command), "--policy", "io", "--quiet")[0] == 0
+    assert call(project, "failures")[2] == "no failed files\n"
 
 
 def test_a_password_file_that_was_only_touched_or_ordered_makes_nothing_due(project: Path) -> None:

@@ -56,7 +56,8 @@ def test_of_an_encrypted_file_it_is_said_how_to_give_its_password(cli: CommandLi
     write(cli.folder / "docs", **{"sealed.pdf": (SAMPLE / "archive" / "sealed-letters.pdf").read_bytes()})
     assert cli.run_in_process("run", "docs", *QUIET).code == 3
     [row] = cli.run("failures", "--json").json["failures"]
-    assert row["help"] == "write the password into a file, then: inorder retry --password-file FILE"
+    command = f"inorder run {cli.folder}/docs --password-file FILE"
+    assert row["help"] == f"write the password into a file, then: {command}"
 
 
 @pytest.mark.req("PIP-6")

@@ -48,7 +48,7 @@ _FAILED = {
 _UNKNOWN = "the next run tries again; `inorder failures -v` shows the traceback"
 _ENCRYPTED = ("encrypted with a password", "the member is encrypted;")
 """What the reason of every reader says that could use a password."""
-_PASSWORD = "write the password into a file, then: inorder retry --password-file FILE"
+_PASSWORD = "write the password into a file, then: inorder run {source} --password-file FILE"
 _EXTRA = "needs the package"
 
 
@@ -67,9 +67,9 @@ def is_encrypted(message: str) -> bool:
     return any(each in message for each in _ENCRYPTED)
 
 
-def suggest_help(category: str, message: str, data_option: str = "") -> str:
-    """Return what would help with a failure of a category; empty: the message says it itself. `data_option` is what
-    commands in hints need to find DATA."""
+def suggest_help(category: str, message: str, source: str = "SRC", data_option: str = "") -> str:
+    """Return what would help with a failure of a category; empty: the message says it itself. Commands in hints name
+    `source`, and have `data_option` to find DATA."""
     if is_encrypted(message) and _EXTRA not in message:
-        return f"{_PASSWORD}{data_option}"
+        return f"{_PASSWORD.format(source=source)}{data_option}"
     return "" if ";" in message else _FAILED.get(category, _UNKNOWN)

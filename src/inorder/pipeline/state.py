@@ -53,7 +53,7 @@ class LibraryState(msgspec.Struct, kw_only=True):
 def read_state(data: str) -> LibraryState:
     """Read the state of the library of DATA. Raises as `connect_library` does."""
     with closing(LibraryReader(data)) as library:
-        counts, totals = library.count_items(), library.read_totals().counts
+        counts, totals = count_files(library), library.read_totals().counts
         generation = library.read_generation()
         extras = [each.extras for each in list_facts(library, DOCTAGS)]
         without = [int(each.get("pages_without_text") or 0) for each in extras]
@@ -65,10 +65,10 @@ def read_state(data: str) -> LibraryState:
             by_type[name_type(item_id)] = by_type.get(name_type(item_id), 0) + 1
         return LibraryState(
             files=sum(counts.values()),
-            read=counts.get("read", 0),
-            copies=counts.get("copy", 0),
-            failed=counts.get("failed", 0),
-            not_read=sum(count for name, count in counts.items() if name.startswith("not read")),
+            read=counts["read"],
+            copies=counts["copy"],
+            failed=counts["failed"],
+            not_read=counts["not read"],
             not_read_types=types,
             pages_without_text=sum(without),
             files_without_text=sum(map(bool, without)),
@@ -81,6 +81,14 @@ def read_state(data: str) -> LibraryState:
             ocr=latest is not None and latest.ocr,
             latest=latest,
         )
+
+
+def count_files(library: LibraryReader) -> dict[str, int]:
+    """Return how many files there are by what became of them: `read`, `copy`, `failed` or `not read`."""
+    found = dict.fromkeys(("read", "copy", "failed", "not read"), 0)
+    for name, count in library.count_items().items():
+        found[name.partition(":")[0]] += count
+    return found
 
 
 def _count_steps(library: LibraryReader) -> dict[str, StepCounts]:

@@ -13,6 +13,7 @@ from inorder.library.opening import has_library
 from inorder.library.reader import FileFailure, KnownFile, LibraryReader, StepDetails
 from inorder.pipeline.outcome import FileClass, RunOutcome
 from inorder.pipeline.plan import FilePlan, PlannedFile
+from inorder.pipeline.remedies import is_encrypted
 from inorder.pipeline.sources.classify import ARCHIVE, CODE, DOCUMENT, PART, FileKind
 from inorder.pipeline.sources.names import KnownSource, SourcePart, find_part
 from inorder.pipeline.sources.walk import IGNORED
@@ -221,7 +222,8 @@ class _Explainer:
     def _find_reason_to_skip(self, step: str, known: KnownFile | None, failure: FileFailure | None) -> str:
         state = None if known is None else known.states.get(step)
         if failure is not None and failure.step == step:
-            return "it failed, and is not tried again until the file changes, or `inorder retry` asks for it"
+            changes = "the file or the passwords change" if is_encrypted(failure.message) else "the file changes"
+            return f"it failed, and is not tried again until {changes}, or `inorder retry` asks for it"
         if state is None or state.output is None:
             return f"there is nothing to work on: {failure.step} has failed" if failure else "it is not asked for"
         return "its input and settings are unchanged"

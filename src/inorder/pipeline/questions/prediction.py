@@ -15,6 +15,7 @@ from inorder.library.opening import has_library
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.outcome import FileClass, RunOutcome
 from inorder.pipeline.plan import FilePlan, PlannedFile
+from inorder.pipeline.remedies import is_encrypted
 from inorder.pipeline.sources.names import KnownSource, SourcePart, resolve_sources
 from inorder.pipeline.steps import PipelineSettings, StepTable
 from inorder.stage.sources import is_address
@@ -127,7 +128,9 @@ def describe_planned(planned: PlannedFile, reasons: ReasonFinder) -> FileForecas
     """Return what would happen to a file, in words."""
     reason = planned.reason
     if planned.file_class == "failed" and not planned.due and planned.known is not None:
-        reason = f"it failed before, and is not tried again until it changes: {reasons.find_error(planned.known)}"
+        error = reasons.find_error(planned.known)
+        changes = "it or the passwords change" if is_encrypted(error) else "it changes"
+        reason = f"it failed before, and is not tried again until {changes}: {error}"
     steps = []
     if planned.kind is not None:
         steps = reasons.describe(planned.kind, planned.path, planned.known, planned.due)

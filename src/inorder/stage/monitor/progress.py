@@ -12,6 +12,8 @@ from .stall import HeadReport, StallEnded
 
 _RATE_SAMPLES = 12
 _BAR_WIDTH_MAX = 40
+_STARTING = "starting"
+"""What a bar says before there is a rate."""
 
 
 class StageProgress(NamedTuple):
@@ -240,7 +242,10 @@ class BarDisplay(Display):
 
     def _update(self, progress: StageProgress, rate: float) -> None:
         counts, speed = _format_counts(progress, " "), _format_rate(progress, rate)
-        parts = [speed, *([counts] if progress.failed else [])] if progress.unit else [counts, speed]
+        if progress.unit:
+            parts = [speed if progress.done else _STARTING, *([counts] if progress.failed else [])]
+        else:
+            parts = [counts, speed]
         if self._verbose:
             parts += [f"{progress.in_flight} in flight", f"{progress.buffered_bytes / 2**20:.1f} MB buffered"]
             parts.append(f"lag {progress.commit_lag}")

@@ -1,6 +1,7 @@
 """`inorder plan`: what a run would do, without doing it."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Annotated
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.dry_run import PROCESS, SKIP, VERDICTS, DryRun, Forecast, WrittenFiles
 from inorder.cli.options import EVERYDAY, SHARED
-from inorder.cli.output import encode_json, encode_text, print_out, stream_json, stream_lines
+from inorder.cli.output import encode_json, encode_text, fit_lines, print_out, stream_json, stream_lines
 from inorder.cli.parameters import Given, JsonOption, StageOption, make_argument, run_options
 from inorder.cli.pipeline import STEPS, describe_defaults, read_recorded_request, read_request, require_library
 from inorder.cli.settings import SettingsReader, resolve
@@ -45,12 +46,12 @@ def plan(
 ) -> None:
     """Show what a run would do with each file and why, without running anything.
 
-    There is a line for each file that has something to do, with the steps and why they run. The last lines have the
-    counts of the run in its words. It is assumed that steps succeed. DATA need not exist, and nothing is written. Give
-    the settings that the run will be given.
+    There is a line for each file that has something to do, with the steps and why they run. A step that reads the
+    result of an earlier one may not run: `chunk: if the document changes`. The last lines are those of the run. It is
+    assumed that steps succeed. Hidden files and files that ignore files name are not counted; `inorder explain` names
+    the rule. Give the settings that the run will be given. DATA need not exist, and nothing is written.
 
-    For each item of a stage of your own it says: process, skip, depends (an earlier stage makes its input again),
-    remove, or fail.
+    For each item of a stage of your own it says what happens to it, and why.
     """
     reader = SettingsReader(given)
     first = what[0] if what else ""
@@ -92,12 +93,12 @@ def _plan_files(prediction: Prediction, *, as_json: bool) -> None:
     if as_json:
         stream_json("files", map(encode_json, prediction), lambda: _describe_rest(prediction))
         return
-    stream_lines(encode_text(_format_file(found)) for found in prediction)
+    stream_lines(encode_text(line) for found in prediction for line in fit_lines([_format_file(found)], sys.stdout))
     outcome = prediction.outcome
     print_out(
         *outcome.notes,
         describe_counts(outcome.counts),
-        *label_lines("not read", list_not_read(outcome)),
+        *fit_lines(label_lines("not read", list_not_read(outcome)), sys.stdout),
     )
 
 

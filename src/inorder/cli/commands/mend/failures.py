@@ -1,6 +1,7 @@
 """`inorder failures`: the files and items that are failed now."""
 
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -29,6 +30,7 @@ from inorder.pipeline.remedies import suggest_help
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import ManifestLine, read_line
+from inorder.stage.sources import quote_id
 
 
 class FailedEntry(NamedTuple):
@@ -94,15 +96,17 @@ def failures(
 def _list_files(data: DataDirectory, name: str | None) -> Iterator[FailedEntry]:
     """The files of which a step has failed, in the order of their ids."""
     with closing(LibraryReader(data.root)) as library:
+        sources = {quote_id(source.name): shlex.quote(source.path) for source in library.list_sources()}
         for failure in library.list_failures():
             if name is None or is_chosen(failure.step, name):
                 known = library.get_file(failure.item_id)
-                yield _describe_file(failure, "" if known is None else known.path, data.option)
+                source = sources.get(failure.item_id.partition("/")[0], "SRC")
+                help_ = suggest_help(failure.category, to_one_line(failure.message), source, data.option)
+                yield _describe_file(failure, "" if known is None else known.path, help_)
 
 
-def _describe_file(failure: FileFailure, path: str, data_option: str) -> FailedEntry:
+def _describe_file(failure: FileFailure, path: str, help_: str) -> FailedEntry:
     message = to_one_line(failure.message)
-    help_ = suggest_help(failure.category, message, data_option)
     row: dict[str, Any] = {
         "stage": failure.step.partition(":")[0],
         "step": failure.step,

@@ -1,0 +1,62 @@
+"""Who indexes a folder meets the words of the product, not those of the engine."""
+
+import re
+
+import pytest
+
+from inorder.cli.commands import COMMANDS
+from tests.cli.test_counts import FILES, QUICK
+from tests.pipeline.runs import write
+from tests.support.command_line import CommandLine
+
+pytestmark = [pytest.mark.req("PIP-5"), pytest.mark.slow]
+
+FORBIDDEN = re.compile(r"\b(?:skip(?:s|ped)?|seqs?|leases?|envelopes?|windows?|lags?)\b", re.IGNORECASE)
+"""Words of the engine room: `-v`, the report's engine room, tuning, specs, and stages of users."""
+ENGINE_ROOM = frozenset(("config", "journal", "manifest", "stage"))
+"""Commands about the engine, or about stages of users."""
+WITH_OPTIONS_OF_THE_ENGINE = frozenset(("run", "watch", "retry", "plan", "doctags", "chunk", "index", "embed"))
+"""Commands that list such options in their help: only what they say of themselves is looked at."""
+
+
+def find_forbidden(text: str) -> set[str]:
+    return {found.lower() for found in FORBIDDEN.findall(text)}
+
+
+def test_everyday_commands_say_nothing_of_the_engine(cli: CommandLine) -> None:
+    write(cli.folder / "docs", **FILES)
+    (cli.folder / "docs" / "link.md").symlink_to("nowhere")
+    said = {}
+
+    def call(*arguments: str) -> None:
+        ended = cli.run_in_process(*arguments)
+        assert ended.code in (0, 3), ended.err
+        said[arguments] = find_forbidden(ended.out + ended.err)
+
+    call("plan", "docs")
+    call("run", "docs", *QUICK)
+    write(cli.folder / "docs", **{"ash.md": "# Ash, edited\n", "new.md": "# New\n"})
+    (cli.folder / "docs" / "birch.txt").unlink()
+    call("plan", "docs")
+    for name in (*FILES, "link.md", "box.zip/in.md"):
+        call("explain", f"docs/{name}")
+    call("plan", "docs", "--force")
+    call("run", "docs", *QUICK)
+    call("run", "docs", *QUICK)
+    call("chunk", *QUICK, "--tokens-max", "40")
+    call("retry", *QUICK)
+    for command in ("failures", "inspect", "sources", "verify", "plan"):
+        call(command)
+    call("search", "lamp")
+    call("search", "light")
+    call("show", "docs/ash.md")
+    call("forget", "docs")
+    assert {arguments: words for arguments, words in said.items() if words} == {}
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - ENGINE_ROOM))
+def test_the_help_of_everyday_commands_says_nothing_of_the_engine(cli: CommandLine, command: str) -> None:
+    shown = cli.run(command, "--help", COLUMNS="200").out
+    if command in WITH_OPTIONS_OF_THE_ENGINE:
+        shown = re.split(r"^[A-Z][\w -]+:$", shown, maxsplit=1, flags=re.MULTILINE)[0]
+    assert find_forbidden(shown) == set()
