@@ -41,6 +41,9 @@ FILES = {
     ".hidden.md": "# Not counted\n",
     ".inorderignore": "ignored.md\n",
     "ignored.md": "# Not counted either\n",
+    ".gitignore": "build/\n",
+    "build/out.js": "export const lamp = 1\n",
+    "build/out.bin": bytes(600),
 }
 COUNTS = FileCounts(new=6, copies=2, failed=2, not_read=8)
 LINE = "18 files: 6 new, 2 copies, 2 failed, 8 not read"
@@ -175,6 +178,26 @@ def test_a_watch_counts_the_same_in_its_first_run_and_what_changed_in_the_next(m
     program.send_signal(signal.SIGTERM)
     assert mixed.end_of(program).code == 143
     assert mixed.run("inspect", "--json").json["library"]["files"] == COUNTS.files + 1
+
+
+def test_source_code_that_git_ignores_is_removed_and_new_when_it_is_not_ignored_any_more(cli: CommandLine) -> None:
+    docs = cli.folder / "docs"
+    write(docs, **{"a.md": "# A\n", "b.py": "b = 1\n"})
+    assert read_counts(run(cli)[1]) == FileCounts(new=2)
+    write(docs, **{".gitignore": "*.py\n"})
+    planned = cli.run("plan", "docs").out.splitlines()
+    assert planned[0].split()[:2] == ["removed", "docs/b.py"]
+    for counts in (FileCounts(unchanged=1, removed=1), FileCounts(unchanged=1)):
+        assert FileCounts(**cli.run("plan", "docs", "--json").json["counts"]) == counts
+        code, outcome = run(cli)
+        assert (code, read_counts(outcome), outcome["not_read"], outcome["source_files"]) == (0, counts, {}, 0)
+    assert cli.run("inspect", "--json").json["library"]["files"] == 1
+    (docs / ".gitignore").unlink()
+    assert read_counts(run(cli)[1]) == FileCounts(new=1, unchanged=1)
+    write(docs, **{".gitignore": "*.py\n"})
+    run(cli)
+    (docs / "b.py").unlink()
+    assert read_counts(run(cli)[1]) == FileCounts(unchanged=1)
 
 
 def test_links_and_pipes_alone_do_not_fail_a_run(cli: CommandLine) -> None:

@@ -158,6 +158,6 @@ def test_what_lies_in_no_source_is_unknown(library: Library, tmp_path: Path) -> 
 def test_source_code_that_is_ignored_names_the_rule(library: Library, docs: Path) -> None:
     write(docs, **{".gitignore": "*.py\n"})
     found = explain(library, docs / "tool.py")
-    assert (found.file_class, found.reason) == ("not read", f"excluded by {docs}/.gitignore: *.py")
+    assert (found.file_class, found.reason) == ("ignored", f"excluded by {docs}/.gitignore: *.py")
     library.run(docs)
     assert explain(library, docs / "tool.py") == found

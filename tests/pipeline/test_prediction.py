@@ -123,6 +123,10 @@ def ignore(docs: Path) -> None:
     write(docs, **{".inorderignore": "cedar.md\n"})
 
 
+def ignore_code(docs: Path) -> None:
+    write(docs, **{".gitignore": "*.py\n*.bin\n"})
+
+
 def change_members(docs: Path) -> None:
     members = {"a.md": b"# A\n\nA letter, edited.\n", "c.md": b"# C\n\nNew.\n", "torn.pdf": b"%PDF-1.4 torn"}
     write(docs, **{"box.zip": make_archive("zip", members)})
@@ -152,6 +156,7 @@ CHANGES = [
     make_unreadable,
     exchange,
     ignore,
+    ignore_code,
     change_members,
     mend,
     everything,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from inorder.code.rules import THIRD_PARTY
+from inorder.code.rules import IGNORED, THIRD_PARTY
 from inorder.pipeline.sources.names import SourcePart
-from inorder.pipeline.sources.walk import IGNORED, LINK, ListedFile, walk_part
+from inorder.pipeline.sources.walk import LINK, ListedFile, walk_part
 
 pytestmark = pytest.mark.req("PIP-3")
 

@@ -23,6 +23,8 @@ _THIRD_PARTY_FOLDERS = frozenset(
     ("node_modules", "bower_components", "jspm_packages", "vendor", "third_party", "site-packages")
 )
 THIRD_PARTY = "third-party code"
+IGNORED = "excluded by .gitignore"
+"""Why a file is not read that rules exclude as source code, and that is no document: nobody is told of it."""
 CACHES = frozenset(("__pycache__",))
 """Names of folders that have no source code."""
 _VIRTUAL_ENVIRONMENT_FILE = "pyvenv.cfg"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from inorder.code.rules import IGNORED
 from inorder.errors import IntegrityError
 from inorder.index.place import Generation
 from inorder.index.vectors.table import list_matrix_files
@@ -31,6 +32,12 @@ PAGE = 1000
 _EPOCH = "(SELECT epoch FROM generation)"
 _VISIBLE = f"since <= {_EPOCH} AND until > {_EPOCH}"
 _LATEST = f"until = {FOREVER}"
+COUNTED = (
+    f"removed = 0 AND items.kind NOT GLOB 'part:*' AND reason IS NOT '{IGNORED}' AND (items.kind NOT GLOB 'archive:*' "
+    f"OR EXISTS (SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
+    f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1}))"
+)
+"""What is a file that users are told of."""
 _ITEM_COLUMNS = (
     "items.id, item_id, items.kind, path, signature, sha256, size, reason, copy_of, parent, pages_without_text"
 )
@@ -191,15 +198,14 @@ class LibraryReader:
 
     def count_items(self) -> dict[str, int]:
         """Return the number of files by what became of them: `read`, `failed`, `copy`, and `not read: REASON`.
-        Members of archives are files. Parts of long documents are not, nor are archives that can be read."""
+        Members of archives are files. Parts of long documents are not, nor are archives that can be read, nor source
+        code that ignore files exclude."""
         with self.snapshot() as connection:
             rows = connection.execute(
                 "SELECT CASE WHEN copy_of IS NOT NULL THEN 'copy' WHEN reason IS NOT NULL THEN 'not read: ' || reason "
                 f"WHEN EXISTS (SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
                 f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1}) THEN 'failed' ELSE 'read' END AS name, COUNT(*) "
-                "FROM items WHERE removed = 0 AND kind NOT GLOB 'part:*' AND (kind NOT GLOB 'archive:*' OR EXISTS "
-                f"(SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
-                f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1})) GROUP BY name"
+                f"FROM items WHERE {COUNTED} GROUP BY name"
             )
             return dict(rows.fetchall())
 
@@ -224,14 +230,10 @@ class LibraryReader:
 
     def count_by_source(self) -> dict[str, int]:
         """Return the number of files of each source, by its name. What is a file is decided as in `count_items`."""
-        failed = (
-            f"EXISTS (SELECT 1 FROM failures WHERE failures.id BETWEEN items.id * {STEPS_MAX} "
-            f"AND items.id * {STEPS_MAX} + {STEPS_MAX - 1})"
-        )
         with self.snapshot() as connection:
             rows = connection.execute(
                 "SELECT substr(item_id, 1, instr(item_id || '/', '/') - 1) AS source, COUNT(*) FROM items WHERE "
-                f"removed = 0 AND kind NOT GLOB 'part:*' AND (kind NOT GLOB 'archive:*' OR {failed}) GROUP BY source"
+                f"{COUNTED} GROUP BY source"
             )
             counts = dict(rows.fetchall())
         return {each.name: counts.get(quote_id(each.name), 0) for each in self.list_sources()}

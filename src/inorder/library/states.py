@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .contents import decode_path
-from .reader import PAGE, LibraryReader
+from .reader import COUNTED, PAGE, LibraryReader
 from .rows import WARNINGS
 from .schema import STEPS_MAX
 
@@ -40,8 +40,7 @@ _STATUS = (
 )
 _LISTED = (
     f"SELECT item_id AS id, {_STATUS} AS status, substr(COALESCE({_NOTE}, ''), 1, 300) AS note, "
-    "kind GLOB 'code:*' AS is_code FROM items WHERE removed = 0 AND items.kind NOT GLOB 'part:*' "
-    f"AND (items.kind NOT GLOB 'archive:*' OR {_FAILURE} IS NOT NULL)"
+    f"kind GLOB 'code:*' AS is_code FROM items WHERE {COUNTED}"
 )
 _MATCHING = (
     "(:status = '' OR status = :status) AND id LIKE '%' || :text || '%' ESCAPE '\\' "
@@ -111,7 +110,7 @@ def list_not_read(library: LibraryReader) -> Iterator[tuple[str, str]]:
     """Yield the reason and the id of each file that is not read, in the order of ids."""
     last = ""
     query = (
-        "SELECT reason, item_id FROM items WHERE reason IS NOT NULL AND copy_of IS NULL AND removed = 0 "
+        f"SELECT reason, item_id FROM items WHERE reason IS NOT NULL AND copy_of IS NULL AND {COUNTED} "
         f"AND item_id > ? ORDER BY item_id LIMIT {PAGE}"
     )
     while True:

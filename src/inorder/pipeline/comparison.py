@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from inorder.code.rules import IGNORED
 from inorder.core.invariants import raise_violation
 from inorder.documents.archives.names import MAIL_FORMATS
 from inorder.files.size_filter import SizeFilter
@@ -257,10 +258,10 @@ class SourceComparison:
             self.count(row)
         else:
             change = FileChange(row.item_id, row.path, row.size, is_known=True, is_removed=True)
-            if role != ARCHIVE or row.is_failed:
-                self._outcome.counts.add("removed")
-            else:
+            if row.reason == IGNORED or (role == ARCHIVE and not row.is_failed):
                 change.kind = row.kind
+            else:
+                self._outcome.counts.add("removed")
             self._add(change, row if is_marked else None)
 
     def _add(self, change: FileChange, row: KnownFile | None = None) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from inorder.code.rules import IGNORED
 from inorder.stage.contracts import StageErrorSummary
 
 from .remedies import OCR, describe_ocr, find_remedy, is_encrypted
@@ -94,7 +95,9 @@ class RunOutcome(msgspec.Struct, kw_only=True):
         return self.counts.failed
 
     def count_not_read(self, reason: str, file_type: str) -> None:
-        """Count a file that is not read."""
+        """Count a file that is not read. One that ignore files exclude is none that users are told of."""
+        if reason == IGNORED:
+            return
         self.counts.add("not read")
         by_type = self.not_read.setdefault(reason, {})
         by_type[file_type] = by_type.get(file_type, 0) + 1

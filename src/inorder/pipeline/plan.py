@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from inorder.code.rules import IGNORED
 from inorder.documents.convert.settings import ANY
 from inorder.documents.cost import estimate_code_chunks, estimate_pages
 from inorder.documents.readers.registry import READERS
@@ -275,8 +276,11 @@ class FilePlan:
         if kind.problem:
             facts.sha256 = change.sha256
         if not kind.role:
+            is_gone = kind.reason == IGNORED and _is_counted(known)
+            if is_gone:
+                self.outcome.counts.add("removed")
             self.outcome.count_not_read(kind.reason, name_type(change.item_id))
-            self._tell(change, "not read", kind, known, reason=kind.reason)
+            self._tell(change, "removed" if is_gone else "not read", kind, known, reason=kind.reason)
             add_fact(FileResult(msgspec.structs.replace(facts, reason=kind.reason)))
             return None
         also: list[FileResult] = []
@@ -421,7 +425,7 @@ class FilePlan:
             also = [FileResult(FileIdentity(change.item_id), is_removed=True), *also]
         outputs = {} if known is None else known.list_outputs({step.name for step in steps})
         is_held = known is not None and is_same and (known.is_held or any(each.reason == "settings" for each in due))
-        is_known = known is not None and known.is_visited
+        is_known = _is_counted(known)
         self._tell(change, _foresee(kind, is_known=is_known), kind, known, due=due, reason=kind.problem)
         order = VisitOrder(facts, steps, outputs, kind.problem, is_held, is_known, also, not_code=change.not_code)
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
@@ -436,6 +440,11 @@ class FilePlan:
             meta={"order": encode_order(order)},
             batch_key=(source.batch_key if source is not None else "") or kind.kind,
         )
+
+
+def _is_counted(known: KnownFile | None) -> bool:
+    """Whether an earlier run has counted a file."""
+    return known is not None and known.is_visited and known.reason != IGNORED
 
 
 def _foresee(kind: FileKind, *, is_known: bool) -> FileClass:

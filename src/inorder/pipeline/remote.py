@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from inorder.code.rules import CODE_IGNORE_FILES, find_reason_not_fetched
+from inorder.code.rules import CODE_IGNORE_FILES, IGNORED, find_reason_not_fetched
 from inorder.documents.convert.kinds import guess_kind
 from inorder.library.rows import HASH_BYTES
 from inorder.sources.fetching import FetchLimits
@@ -21,7 +21,7 @@ from inorder.stage.contracts import WorkItem
 from inorder.stage.sources import IGNORE_FILE, quote_id, quote_key
 
 from .sources.names import SourcePart
-from .sources.walk import IGNORED, SPECIAL, ListedContent, ListedFile
+from .sources.walk import SPECIAL, ListedContent, ListedFile
 from .visit import FILE, RESOURCES
 
 if TYPE_CHECKING:

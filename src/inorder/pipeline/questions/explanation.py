@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from inorder.code.rules import CODE_IGNORE_FILES
+from inorder.code.rules import CODE_IGNORE_FILES, IGNORED
 from inorder.library.opening import has_library
 from inorder.library.reader import FileFailure, KnownFile, LibraryReader, StepDetails
 from inorder.pipeline.outcome import FileClass, RunOutcome
@@ -16,7 +16,6 @@ from inorder.pipeline.plan import FilePlan, PlannedFile
 from inorder.pipeline.remedies import is_encrypted
 from inorder.pipeline.sources.classify import ARCHIVE, CODE, DOCUMENT, PART, FileKind
 from inorder.pipeline.sources.names import KnownSource, SourcePart, find_part
-from inorder.pipeline.sources.walk import IGNORED
 from inorder.pipeline.steps import PipelineSettings, StepTable
 from inorder.stage.sources import IGNORE_FILE, is_address, quote_id
 
@@ -138,7 +137,8 @@ class _Explainer:
     def _describe(self, planned: PlannedFile) -> FileExplanation:
         reason = planned.reason
         if reason == IGNORED:
-            reason = self._find_rule(planned.item_id) or reason
+            rule = self._find_rule(planned.item_id) or reason
+            return FileExplanation(item_id=planned.item_id, file_class="ignored", reason=rule)
         kind, known = planned.kind, planned.known
         if planned.file_class == "removed":
             known = self._library.get_file(planned.item_id)
@@ -172,7 +172,7 @@ class _Explainer:
         if known.copy_of:
             file_class, reason = "copy", ""
         elif known.reason:
-            file_class = "not read"
+            file_class = "ignored" if reason == IGNORED else "not read"
             reason = (self._find_rule(known.item_id) if reason == IGNORED else "") or reason
         elif known.is_failed:
             file_class = "failed"

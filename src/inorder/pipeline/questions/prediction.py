@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.code.rules import IGNORED
 from inorder.library.opening import has_library
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.outcome import FileClass, RunOutcome
@@ -112,14 +113,17 @@ class Prediction:
         for planned in found:
             if planned.due:
                 self.outcome.counts.add(planned.file_class)
-            if not _is_known_already(planned):
+            if not _is_nothing_new(planned):
                 yield describe_planned(planned, reasons)
         found.clear()
 
 
-def _is_known_already(planned: PlannedFile) -> bool:
-    """Whether a file is looked at again, and is what it was: it was written just before the run that saw it."""
+def _is_nothing_new(planned: PlannedFile) -> bool:
+    """Whether there is nothing to say of a file: ignore files exclude it, or it is looked at again, and is what it was,
+    because it was written just before the run that saw it."""
     known = planned.known
+    if planned.reason == IGNORED and planned.file_class == "not read":
+        return True
     is_same = known is not None and (known.reason, known.copy_of) == (planned.reason, planned.copy_of)
     return is_same and planned.file_class in ("not read", "copy")
 

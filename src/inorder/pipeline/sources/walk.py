@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from time import time_ns
 from typing import NamedTuple
 
-from inorder.code.rules import CACHES, CODE_IGNORE_FILES, THIRD_PARTY, find_third_party_reason
+from inorder.code.rules import CACHES, CODE_IGNORE_FILES, IGNORED, THIRD_PARTY, find_third_party_reason
 from inorder.documents.archives.names import find_format, may_have_archives
 from inorder.files.listing import FolderListing, list_folder
 from inorder.files.walk import UNREADABLE_FOLDER, IgnoreRules, is_ignored, read_ignore_file
@@ -28,7 +28,6 @@ from inorder.stage.sources import IGNORE_FILE, quote_id, require_root
 
 from .names import SourcePart
 
-IGNORED = "excluded by .gitignore"
 LINK = "a symbolic link"
 LINK_OUTSIDE = "a symbolic link to a file outside of the source folder"
 LINK_NOWHERE = "a symbolic link to a file that is not there"
