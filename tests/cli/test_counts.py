@@ -91,9 +91,9 @@ def without_time(line: str) -> str:
 
 
 def read_metrics(text: str) -> dict[str, int]:
-    """The counts of files: by state, and those that can be searched."""
-    found = re.findall(r'^inorder_\w*files\{data="\w+",(?:state|kind)="([^"]+)"\} (\d+)$', text, re.MULTILINE)
-    return {name: int(count) for name, count in found}
+    """The counts of files: by class, by state, and those that can be searched."""
+    found = re.findall(r'^inorder_\w*files\{data="\w+",(class|state|kind)="([^"]+)"\} (\d+)$', text, re.MULTILINE)
+    return {f"{label} {name}": int(count) for label, name, count in found}
 
 
 def test_what_is_said_after_a_run_is_said_everywhere(mixed: CommandLine) -> None:
@@ -116,7 +116,9 @@ def test_what_is_said_after_a_run_is_said_everywhere(mixed: CommandLine) -> None
     assert (inspected["latest"]["line"], inspected["documents"], inspected["source_files"]) == (LINE, 5, 1)
     assert mixed.run("failures", "--json").json["count"] == COUNTS.failed
 
-    measured = {"read": 6, "copy": 2, "failed": 2, "not read": 8, "document": 5, "source file": 1}
+    measured = {f"class {name}": count for name, count in COUNTS.list_classes().items()}
+    measured |= {"state read": 6, "state copy": 2, "state failed": 2, "state not read": 8}
+    measured |= {"kind document": 5, "kind source file": 1}
     catalog = Catalog([str(mixed.data)])
     assert read_metrics(metrics_file.read_text()) == measured
     assert read_metrics(bytes(answer_metrics(catalog, RequestMetrics()).body).decode()) == measured
