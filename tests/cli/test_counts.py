@@ -12,7 +12,8 @@ import pytest
 
 from inorder.pipeline.outcome import FileCounts, describe_counts
 from inorder.pipeline.remedies import describe_ocr
-from inorder.serve.api.documents import ListParams, answer_documents
+from inorder.serve.api.endpoint import DataParams
+from inorder.serve.api.files import ListParams, answer_file_facets, answer_files
 from inorder.serve.api.metrics import answer_metrics
 from inorder.serve.catalog import Catalog
 from inorder.serve.request_metrics import RequestMetrics
@@ -90,10 +91,9 @@ def without_time(line: str) -> str:
     return line.partition("   in ")[0]
 
 
-def read_metrics(text: str) -> dict[str, int]:
-    """The counts of files: by class, by state, and those that can be searched."""
-    found = re.findall(r'^inorder_\w*files\{data="\w+",(class|state|kind)="([^"]+)"\} (\d+)$', text, re.MULTILINE)
-    return {f"{label} {name}": int(count) for label, name, count in found}
+def read_metrics(text: str) -> FileCounts:
+    found = re.findall(r'^inorder_run_files\{data="\w+",class="(\w+)"\} (\d+)$', text, re.MULTILINE)
+    return FileCounts(**{name: int(count) for name, count in found})
 
 
 def test_what_is_said_after_a_run_is_said_everywhere(mixed: CommandLine) -> None:
@@ -101,8 +101,7 @@ def test_what_is_said_after_a_run_is_said_everywhere(mixed: CommandLine) -> None
     assert planned["counts"]["new"] == COUNTS.new + COUNTS.failed, "that files are damaged is not known before"
     assert planned["not_read"] == NOT_READ
 
-    metrics_file = mixed.folder / "files.prom"
-    code, outcome = run(mixed, "--metrics-file", str(metrics_file))
+    code, outcome = run(mixed)
     assert (code, read_counts(outcome), outcome["not_read"]) == (3, COUNTS, NOT_READ)
     assert describe_counts(COUNTS) == LINE
     assert (outcome["documents"], outcome["source_files"]) == (5, 1)
@@ -116,24 +115,18 @@ def test_what_is_said_after_a_run_is_said_everywhere(mixed: CommandLine) -> None
     assert (inspected["latest"]["line"], inspected["documents"], inspected["source_files"]) == (LINE, 5, 1)
     assert mixed.run("failures", "--json").json["count"] == COUNTS.failed
 
-    measured = {f"class {name}": count for name, count in COUNTS.list_classes().items()}
-    measured |= {"state read": 6, "state copy": 2, "state failed": 2, "state not read": 8}
-    measured |= {"kind document": 5, "kind source file": 1}
     catalog = Catalog([str(mixed.data)])
-    assert read_metrics(metrics_file.read_text()) == measured
-    assert read_metrics(bytes(answer_metrics(catalog, RequestMetrics()).body).decode()) == measured
+    assert read_metrics(bytes(answer_metrics(catalog, RequestMetrics()).body).decode()) == COUNTS
     [name] = catalog.names
-    listed = answer_documents(catalog, ListParams(data=name, k=100)).documents
-    assert Counter(each.status for each in listed) + Counter(read=1) == {
-        "read": 6,
-        "copy": 2,
-        "failed": 2,
-        "not read": 8,
-    }
+    listed = answer_files(catalog, ListParams(data=name)).files
+    assert Counter(each.status for each in listed) == {"read": 6, "copy": 2, "failed": 2, "not read": 8}
+    facets = answer_file_facets(catalog, DataParams(data=name))
+    assert {each: getattr(facets, each) for each in state} == state
 
     report = mixed.run("report", "--json").json
     [reported] = [each["files"] for each in report["runs"] if each["files"]]
-    assert (FileCounts(**reported["counts"]), reported["files"], reported["line"]) == (COUNTS, 18, LINE)
+    assert (read_counts(reported), reported["not_read"]) == (COUNTS, NOT_READ)
+    assert (reported["documents"], reported["source_files"], reported["pages_without_text"]) == (5, 1, 1)
     assert FileCounts(**report["dataset"]["library"]["history"][0]["counts"]) == COUNTS
     assert report["dataset"]["library"]["line"] == "18 files: 6 read, 2 copies, 2 failed, 8 not read"
 

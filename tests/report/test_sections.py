@@ -46,7 +46,7 @@ def test_the_page_begins_with_the_verdict_and_ends_with_the_engine_room(library:
     assert "Searchable: 2 documents, 1 source file." in words
     assert "Failed 5 files the PDF" in words, "failures of one reason are told once"
     assert "docs/torn-1.pdf, docs/torn-2.pdf, docs/torn-3.pdf and 2 more Mend or replace the file" in words
-    assert "1 .txt (the file is empty)" in words
+    assert "1 empty file" in words
     assert "decoded as Windows-1252 1 docs/b.txt" in words
     assert "Documents by type 1 markdown 1 text Source files by language 1 python" in words
 

@@ -204,11 +204,6 @@ def describe_searchable(documents: int, source_files: int) -> str:
     return f"{_count(documents, 'document')}, {_count(source_files, 'source file')}"
 
 
-def describe_pages(pages: int, files: int) -> list[str]:
-    """Return a line about pages without text, if there are any."""
-    return [f"{_count(pages, 'page')} without text in {_count(files, 'file')} (add --ocr)"] if pages else []
-
-
 def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 

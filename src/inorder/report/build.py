@@ -20,7 +20,7 @@ from inorder.library.rows import WARNINGS
 from inorder.library.states import list_facts
 from inorder.pipeline.names import DOCTAGS, INDEX, RUN
 from inorder.pipeline.outcome import RunOutcome, decode_outcome
-from inorder.pipeline.state import suggest_help
+from inorder.pipeline.remedies import suggest_help
 from inorder.runtime.recovery import read_journal
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.monitor.live import read_live_state

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
-from inorder.pipeline.state import suggest_help
+from inorder.pipeline.remedies import suggest_help
 from inorder.stage.manifest.reader import ManifestRow, read_lines
 from inorder.stage.monitor.histograms import Histogram
 

@@ -1,6 +1,6 @@
 """The sections of a page, from the verdict to the dataset."""
 
-from inorder.pipeline.outcome import describe_not_read, describe_pages
+from inorder.pipeline.outcome import list_not_read
 from inorder.report.model import FailureGroup, PipelineReport, RunReport
 from inorder.report.verdict import format_duration
 
@@ -92,10 +92,7 @@ def _make_group(group: FailureGroup, noun: str) -> str:
 def make_not_read(run: RunReport) -> str:
     """What was not read and what was read with warnings, and what to do."""
     files = run.files
-    lines = []
-    if files is not None:
-        lines += describe_not_read(files.not_read)
-        lines += describe_pages(files.pages_without_text, files.files_without_text)
+    lines = [] if files is None else list_not_read(files)
     items = "".join(f"<li>{isolate(line)}</li>" for line in lines)
     not_read = f'<ul class="groups">{items}</ul>' if items else ""
     warnings = make_tally_table("Read with warnings", "Warning", "Files", run.warnings)

@@ -10,7 +10,7 @@ from inorder.library.reader import LibraryReader
 from inorder.library.states import FileStatus, FileStep, count_ids, list_statuses, read_states
 from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
 from inorder.pipeline.outcome import name_type
-from inorder.pipeline.state import suggest_help
+from inorder.pipeline.remedies import suggest_help
 from inorder.serve.catalog import Catalog
 
 from .endpoint import DataParams
