@@ -63,7 +63,7 @@ SAID = [
     "1 .xls (old Office format: save as .docx, .xlsx, .pptx)",
     "2 links, 1 empty file, 1 special file",
 ]
-QUICK = ("--policy", "io", "--workers", "1", "--fsync", "off")
+QUICK = ("--policy", "io", "--workers", "1", "--set", "fsync=off")
 
 
 @pytest.fixture

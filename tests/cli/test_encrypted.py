@@ -38,7 +38,7 @@ def run(project: Path, *options: str) -> tuple[int, dict[str, Any], list[str]]:
     """Run it, and return the exit code, the outcome, and which files a run would visit before it."""
     _, planned, _ = call(project, "plan", "docs", *options, "--json")
     tried = [each["item_id"] for each in json.loads(planned)["files"] if each["steps"]]
-    quick = ("--policy", "io", "--workers", "1", "--fsync", "off", "--json")
+    quick = ("--policy", "io", "--workers", "1", "--set", "fsync=off", "--json")
     code, out, _ = call(project, "run", "docs", *options, *quick)
     found = json.loads(out)
     done = found["steps"].get("doctags", {"files": 0, "failed": 0})
