@@ -21,11 +21,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import inorder
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from notes import change_notes, make_notes
+
+import inorder
 
 ROUNDS = 3
 

@@ -389,7 +389,7 @@ class TestContinuous:
         [
             (("--to", "memory://bucket/other"), "is not empty and holds no export"),
             (("--to", "nosuch://bucket/out"), "unknown protocol nosuch://"),
-            (("--to", TO, "--hnsw"), f"--hnsw is for databases, and '{TO}' is an object store"),
+            (("--to", TO, "--set", "hnsw=true"), f"hnsw is for databases, and '{TO}' is an object store"),
         ],
     )
     def test_a_store_that_cannot_be_used_is_refused_before_anything_runs(

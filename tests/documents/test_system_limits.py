@@ -1,5 +1,6 @@
 """Names, paths, times, sizes and kinds of files at the limits of the system. No such input ends a run."""
 
+import builtins
 import errno
 import os
 import socket
@@ -206,7 +207,7 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
     workspace.write("closed/inner.md", "# Inner")
     workspace.write("secret.md", "# Secret")
     closed, secret = str(workspace.docs / "closed"), str(workspace.docs / "secret.md")
-    read, open_file = walk.list_folder, os.open
+    read, open_file = walk.list_folder, open
 
     def read_listing(path: str) -> listing.FolderListing:
         if path.rstrip("/") == closed:
@@ -215,12 +216,12 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
 
     monkeypatch.setattr(walk, "list_folder", read_listing)
 
-    def open_descriptor(path: Any, *arguments: Any, **options: Any) -> int:
+    def open_others(path: Any, *arguments: Any, **options: Any) -> Any:
         if path == secret:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return open_file(path, *arguments, **options)
 
-    monkeypatch.setattr(os, "open", open_descriptor)
+    monkeypatch.setattr(builtins, "open", open_others)
     run = _LimitRun(workspace)
     assert run.reason("docs/closed") == "input: the folder cannot be read: Permission denied"
     assert run.reason("docs/secret.md") == "input: the file cannot be read: Permission denied"
