@@ -59,6 +59,7 @@ demo: $(STAMP) ## index the bundled sample and search it; three of its files are
 
 test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 2 -q tests/core --requirements=off --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
+	$(RUN) -m pytest -n 2 -q tests/index --requirements=off -m "not process" -p tests.support.plain_counter_plugin
 	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce
 
 test-fast: $(STAMP) ## run the tests for the inner loop: nothing that starts a process, crashes or takes long

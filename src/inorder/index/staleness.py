@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from time import time_ns
 
 from inorder.documents.inputs import find_file, is_there
 from inorder.stage.sources import is_address
@@ -67,8 +68,10 @@ def _find_head_log(marker: Path) -> Path:
 
 
 def _read_time(path: str | os.PathLike[str]) -> int:
-    """When a file was modified; 0 if that cannot be known."""
+    """When a file was modified; 0 if that cannot be known. Of a file that is dated in the future, the system knows only
+    when it was changed in any way."""
     try:
-        return os.stat(path).st_mtime_ns
+        found = os.stat(path)
     except OSError:
         return 0
+    return found.st_mtime_ns if found.st_mtime_ns <= time_ns() else found.st_ctime_ns
