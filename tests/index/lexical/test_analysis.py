@@ -1,7 +1,9 @@
 # ruff: noqa: RUF001
 """The terms under which a text is found, in many scripts."""
 
+import subprocess
 import sys
+import sysconfig
 import unicodedata
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -284,6 +286,31 @@ def test_the_compiled_counter_refuses_what_it_cannot_count(stems: Any, fields: A
     counter = TermCounter(stems)
     with pytest.raises(error):
         counter.count(fields)
+
+
+@pytest.mark.skipif(CompiledCounter is None, reason="inorder was built without a C compiler")
+def test_a_counter_that_is_counting_refuses_another_call() -> None:
+    """It lets its lock go while it waits for a function in Python, as it does with the GIL."""
+    answers: list[object] = []
+
+    def call_again(parts: list[str]) -> list[str]:
+        with ThreadPoolExecutor(1) as pool:
+            answers.append(pool.submit(counter.count, ["lamp", ""]).exception())
+        fields.clear()
+        return parts
+
+    counter = TermCounter(call_again)
+    fields = ["fog horn", ""]
+    assert counter.count(fields)[0] == "fog horn"
+    assert [str(answer) for answer in answers] == ["an earlier call has not ended"]
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the GIL")
+def test_the_compiled_module_does_not_turn_the_gil_on() -> None:
+    program = "import inorder.index.lexical._counter, sys; print(sys._is_gil_enabled())"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "False\n"
 
 
 @pytest.mark.usefixtures("counter")

@@ -4,12 +4,23 @@ A word in ASCII is looked up in a hash table. A new one is split into the parts 
 a function in Python, and the numbers of its terms are kept. Counting is then a matter of numbers: for each term, the
 posting that it has in the current chunk. Words in other scripts are analyzed in Python and come as lists of terms.
 
-The Python modules are the reference. A test compares both on the same texts. */
+The Python modules are the reference. A test compares both on the same texts.
+
+Shared state, for builds of Python without the GIL. The module has two tables of characters: they are filled before the
+type exists, each entry by one write of a value that never changes, also when another interpreter imports the module.
+Everything else belongs to one counter. Its methods hold the lock of the counter; where a function in Python lets it go,
+`is_damaged` refuses a second call, as it does with the GIL. What callers pass is copied to tuples first: another thread
+may change a list. So the module does not ask for the GIL. `terms` gives each thread counters of its own. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "_names.h"
+
+#if PY_VERSION_HEX < 0x030D0000 /* the GIL is the lock */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
 
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
@@ -52,11 +63,10 @@ static char lower_case[256];
 static void fill_tables(void)
 {
     for (int code = 0; code < 256; code++)
-        lower_case[code] = (char)code;
+        lower_case[code] = (char)(code >= 'A' && code <= 'Z' ? code - 'A' + 'a' : code);
     for (int code = 'a'; code <= 'z'; code++) {
         kinds[code] = LOWER;
         kinds[code - 'a' + 'A'] = UPPER;
-        lower_case[code - 'a' + 'A'] = (char)code;
     }
     for (int code = '0'; code <= '9'; code++)
         kinds[code] = DIGIT;
@@ -212,14 +222,14 @@ static int stem_parts(Counter *self)
         PyList_SET_ITEM(parts, at, text);
     }
     stems = PyObject_CallOneArg(self->stem_many, parts);
-    if (stems == NULL || (sequence = PySequence_Fast(stems, "stems must be a sequence")) == NULL)
+    if (stems == NULL || (sequence = PySequence_Tuple(stems)) == NULL)
         goto end;
-    if (PySequence_Fast_GET_SIZE(sequence) != count) {
+    if (PyTuple_GET_SIZE(sequence) != count) {
         PyErr_SetString(PyExc_ValueError, "there must be one stem for each part");
         goto end;
     }
     for (int32_t at = 0; at < count; at++) {
-        if (add_text(self, PySequence_Fast_GET_ITEM(sequence, at), &self->part_terms) < 0)
+        if (add_text(self, PyTuple_GET_ITEM(sequence, at), &self->part_terms) < 0)
             goto end;
     }
     status = 0;
@@ -250,12 +260,12 @@ static int number_words(Counter *self, const char *text, size_t size)
 /* Number terms that were derived in Python. */
 static int number_terms(Counter *self, PyObject *terms)
 {
-    PyObject *sequence = PySequence_Fast(terms, "a field must be a text in ASCII, or a list of terms");
+    PyObject *sequence = PySequence_Tuple(terms);
     if (sequence == NULL)
         return -1;
     int status = 0;
-    for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(sequence) && status == 0; at++)
-        status = add_text(self, PySequence_Fast_GET_ITEM(sequence, at), &self->found);
+    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(sequence) && status == 0; at++)
+        status = add_text(self, PyTuple_GET_ITEM(sequence, at), &self->found);
     Py_DECREF(sequence);
     return status;
 }
@@ -266,8 +276,8 @@ static int read_fields(Counter *self, PyObject *fields, Field *read)
 {
     size_t total = 0;
     self->found.size = 0;
-    for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(fields); at++) {
-        PyObject *field = PySequence_Fast_GET_ITEM(fields, at);
+    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(fields); at++) {
+        PyObject *field = PyTuple_GET_ITEM(fields, at);
         int is_text = PyUnicode_Check(field) && PyUnicode_IS_ASCII(field);
         Py_ssize_t length = PyObject_Length(field);
         if (length < 0)
@@ -395,12 +405,11 @@ PyDoc_STRVAR(count_doc,
 "Count the terms of chunks, given by turns as the text of a chunk and its headings: each is a text in ASCII, or a list\n"
 "of terms. Returns the columns of `FileTerms`.");
 
-static PyObject *count(Counter *self, PyObject *argument)
+/* Count with the lock of the counter. `fields` is a tuple. */
+static PyObject *count_locked(Counter *self, PyObject *fields)
 {
-    PyObject *fields = PySequence_Fast(argument, "fields must be a sequence"), *result = NULL;
-    if (fields == NULL)
-        return NULL;
-    Py_ssize_t size = PySequence_Fast_GET_SIZE(fields);
+    PyObject *result = NULL;
+    Py_ssize_t size = PyTuple_GET_SIZE(fields);
     Columns columns = {0};
     Field *read = PyMem_Calloc((size_t)size + 1, sizeof(Field));
     if (size % 2 || self->is_damaged) {
@@ -431,18 +440,25 @@ static PyObject *count(Counter *self, PyObject *argument)
 end:
     PyMem_Free(read);
     close_columns(&columns);
+    return result;
+}
+
+static PyObject *count(Counter *self, PyObject *argument)
+{
+    PyObject *fields = PySequence_Tuple(argument), *result;
+    if (fields == NULL)
+        return NULL;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    result = count_locked(self, fields);
+    Py_END_CRITICAL_SECTION();
     Py_DECREF(fields);
     return result;
 }
 
 /* ---- the type */
 
-static int counter_init(Counter *self, PyObject *arguments, PyObject *keywords)
+static int open_counter(Counter *self, PyObject *stem_many)
 {
-    static char *names[] = {"stem_many", NULL};
-    PyObject *stem_many;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O", names, &stem_many))
-        return -1;
     if (self->stem_many != NULL) {
         PyErr_SetString(PyExc_TypeError, "a counter is initialized once");
         return -1;
@@ -453,6 +469,19 @@ static int counter_init(Counter *self, PyObject *arguments, PyObject *keywords)
     }
     self->stem_many = Py_NewRef(stem_many);
     return 0;
+}
+
+static int counter_init(Counter *self, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"stem_many", NULL};
+    PyObject *stem_many;
+    int status;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O", names, &stem_many))
+        return -1;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    status = open_counter(self, stem_many);
+    Py_END_CRITICAL_SECTION();
+    return status;
 }
 
 static void counter_dealloc(Counter *self)
@@ -481,7 +510,11 @@ static int counter_traverse(Counter *self, visitproc visit, void *arg)
 
 static Py_ssize_t counter_length(Counter *self)
 {
-    return self->words.count;
+    Py_ssize_t length;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    length = self->words.count;
+    Py_END_CRITICAL_SECTION();
+    return length;
 }
 
 static PyMethodDef counter_methods[] = {
@@ -520,6 +553,9 @@ static int execute(PyObject *module)
 
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, execute},
+#ifdef Py_mod_gil /* from Python 3.13 on */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
     {0, NULL},
 };
 
