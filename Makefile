@@ -34,6 +34,11 @@ CONNECTORS_VENV := .venv-connectors
 CONNECTORS_STAMP := $(CONNECTORS_VENV)/.stamp
 CONNECTORS_RUN := $(CONNECTORS_VENV)/bin/python
 
+# What builds distributions: nothing of the package itself.
+DIST_VENV := .venv-dist
+DIST_STAMP := $(DIST_VENV)/.stamp
+DIST_RUN := $(DIST_VENV)/bin/python
+
 # Whatever an installed checkout is built from.
 BUILD := pyproject.toml hatch_build.py $(shell find src -name '*.[ch]')
 
@@ -43,7 +48,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -83,6 +88,15 @@ test-adapters: $(ADAPTERS_STAMP) ## install LangChain and LlamaIndex and test th
 
 test-connectors: $(CONNECTORS_STAMP) ## install clients and servers of databases and object stores, and test the connectors with them
 	$(CONNECTORS_RUN) -m pytest -n 2 --requirements=off -p tests.support.no_skips_plugin tests/connectors
+
+test-packaging: dist $(STAMP) ## install the distributions into clean environments, with each Python at hand, and run the demo there
+	PACKAGING_TESTS=1 $(RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/packaging
+
+dist: $(DIST_STAMP) ## build the source distribution, the wheel for this platform, and the one without compiled code
+	rm -rf dist
+	$(DIST_RUN) -m hatchling build
+	HATCH_BUILD_NO_HOOKS=true $(DIST_RUN) -m hatchling build -t wheel
+	@test $$(ls dist/*.whl | wc -l) -eq 2 || { echo "the wheel for this platform needs a C compiler" >&2; exit 1; }
 
 docs: $(STAMP) ## write the generated references and pictures in docs/
 	$(RUN) -m tools.docs
@@ -140,7 +154,7 @@ soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
 
 clean: ## remove the virtual environments, caches and build outputs
-	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) $(DIST_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 	find src -name '*.so' -delete
 
@@ -149,6 +163,11 @@ $(STAMP): $(BUILD) constraints.txt
 		|| { echo "inorder needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(DIST_STAMP): pyproject.toml
+	$(PYTHON) -m venv $(DIST_VENV)
+	$(DIST_RUN) -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27' 'setuptools>=77'
 	@touch $@
 
 $(BROWSER_STAMP): $(STAMP)
