@@ -12,6 +12,7 @@ from inorder.cli.commands import COMMANDS, EXAMPLES, GROUPS, find_module
 from inorder.cli.option_spec import SECTIONS, Section
 from inorder.cli.output import DEBUG
 from inorder.errors import OperatorError
+from inorder.host.system import require_posix
 from inorder.version import __version__
 
 _SETTINGS: dict[str, Any] = {
@@ -66,7 +67,8 @@ class SectionedCommand(ExampleFirst, TyperCommand):
 
 
 def load_command(name: str) -> Any:
-    """Import a command and make it one of Typer's."""
+    """Import a command and make it one of Typer's. Raises OperatorError on a system that has none of them."""
+    require_posix("commands")
     found = getattr(importlib.import_module(find_module(name)), name)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(**_SETTINGS)

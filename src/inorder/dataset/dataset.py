@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, overload
 
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError, require
+from inorder.host.system import require_posix
 from inorder.index.locations import identify_file
 from inorder.index.rows import DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, search
@@ -76,6 +77,7 @@ class Dataset:
     """
 
     def __init__(self, data: str | os.PathLike[str]) -> None:
+        require_posix("datasets")
         self.path = os.path.abspath(data)
         """The directory."""
         self._is_closed = False

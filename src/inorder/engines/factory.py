@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from inorder.errors import require
+from inorder.host.system import require_posix
 
 from .attempt import ClassifiedFunction
 from .base import LEASE_S, Engine, ResizableEngine, count_cpus
@@ -98,6 +99,7 @@ def create_resizable_engine(
         from .threads import ThreadEngine
 
         return ThreadEngine(function, spec.worker_count, timeout_s=spec.timeout_s)
+    require_posix("worker processes")
     from .process.engine import ProcessEngine
     from .process.worker_process import ProcessOptions
 

@@ -7,13 +7,13 @@ message of the next one.
 """
 
 import datetime
-import fcntl
 import os
 import platform
 
 from inorder.errors import BusyError
 
 from .os_errors import translate_os_errors
+from .system import require_posix
 
 
 def _describe_holder() -> str:
@@ -25,6 +25,9 @@ class Lock:
     """A lock on `resource`, held from creation until `release`. Raises `BusyError` if another process holds it."""
 
     def __init__(self, path: str, resource: str) -> None:
+        require_posix("locked files")
+        import fcntl
+
         with translate_os_errors(f"{resource} cannot be locked"):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._is_held = True

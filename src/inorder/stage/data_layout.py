@@ -8,6 +8,7 @@ from errno import EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, E
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.paths import find_path_problem
+from inorder.host.system import require_posix
 
 RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
 """Folders of DATA that belong to the runner."""
@@ -53,6 +54,7 @@ class DataLayout:
     def create_folders(self, *, is_durable: bool = False) -> None:
         """Create the folders that every run needs. `is_durable`: a folder that is new survives a power loss. Raises
         OperatorError if DATA is no usable path, or was written by an earlier version."""
+        require_posix("stages")
         require_current_data(self.data)
         filesystem = SystemFilesystem()
         try:

@@ -65,6 +65,8 @@ class ProcessGuard:
 
 
 def _has_children() -> bool:
+    if not hasattr(os, "waitid"):
+        return False  # macOS before Python 3.13, where children cannot be listed anyway
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

@@ -17,8 +17,9 @@ import os
 import struct
 import tempfile
 from math import isnan, nan
+from multiprocessing import reduction
 from time import monotonic_ns
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inorder.engines.progress import NOTE_BYTES_MAX, STEP_BYTES_MAX, ItemProgress, RunningStep, shorten_note
 
@@ -53,6 +54,20 @@ def create_shared_file(size: int) -> int:
         os.unlink(name)
     os.ftruncate(descriptor, size)
     return descriptor
+
+
+class InheritedDescriptor:
+    """A descriptor among the arguments of a process that is spawned. The process gets the number of its own."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _take_descriptor, (reduction.DupFd(self._descriptor),)
+
+
+def _take_descriptor(inherited: Any) -> int:
+    return int(inherited.detach())
 
 
 class SharedStatus:

@@ -11,9 +11,9 @@ import contextlib
 import gc
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable
-from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from sys import getsizeof
 from time import monotonic_ns, time
@@ -69,6 +69,7 @@ class ResultMessage(msgspec.Struct, array_like=True):
 def worker_main(
     connection: "Connection[Any, Any]",
     lifeline: "Connection[Any, Any]",
+    status_descriptor: int,
     function_pickle: bytes,
     memory_bytes_max: int | None,
     recycle_resident_bytes: int | None,
@@ -90,7 +91,8 @@ def worker_main(
     ).start()
     if memory_bytes_max is not None:
         _limit_memory(memory_bytes_max)
-    status = SharedStatus(reduction.recv_handle(connection))
+    status = SharedStatus(status_descriptor)
+    os.close(status_descriptor)
     statuses.append(status)
     results = _ResultBuffer(connection)
     with contextlib.suppress(EOFError, OSError):
@@ -116,6 +118,9 @@ def worker_main(
 
 
 def _limit_memory(size: int) -> None:
+    """Limit the address space of this process. macOS has no such limit, and may refuse to set it."""
+    if sys.platform == "darwin":
+        return
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (size, size))

@@ -6,7 +6,7 @@ import pickle
 import select
 import signal
 from collections.abc import Callable
-from multiprocessing import get_context, reduction
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -18,7 +18,7 @@ from inorder.engines.base import PackedTask, Task
 from inorder.errors import Category, Failure, require
 from inorder.host.memory import read_resident_bytes
 
-from .shared_status import SharedStatus
+from .shared_status import InheritedDescriptor, SharedStatus
 from .spawner import start_process
 from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
 from .worker_main import LOAD, READY, RELEASE, ResultMessage, worker_main
@@ -50,7 +50,8 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of a worker process."""
 
     memory_bytes_max: int | None = None
-    """Address space of a worker. An item that needs more gets a MemoryError; the machine does not run out of memory."""
+    """Address space of a worker. An item that needs more gets a MemoryError; the machine does not run out of memory.
+    macOS has no such limit, and ignores it."""
     recycle_tasks: int | None = None
     """Items after which a worker is replaced: for libraries that leak."""
     recycle_resident_bytes: int | None = None
@@ -85,6 +86,7 @@ class WorkerProcess:
             args=(
                 theirs,
                 lifeline_theirs,
+                InheritedDescriptor(descriptor),
                 function_pickle,
                 limits.memory_bytes_max,
                 limits.recycle_resident_bytes,
@@ -96,7 +98,6 @@ class WorkerProcess:
             start_process(self._process)
             theirs.close()
             lifeline_theirs.close()
-            reduction.send_handle(self._connection, descriptor, self.pid)
         finally:
             os.close(descriptor)
         self._pidfd: int | None = None
