@@ -27,7 +27,7 @@ def done(cli: CommandLine) -> CommandLine:
 @pytest.mark.parametrize("command", LOOKING)
 def test_where_there_is_no_data_it_is_said_in_one_line(cli: CommandLine, command: str) -> None:
     ended = cli.run(*command.split())
-    line = "inorder: no DATA directory at .inorder; run a stage first, or choose another with --data\n"
+    line = "inorder: no DATA directory at .inorder; run `inorder run SRC` first, or choose another with --data\n"
     assert ended == (2, "", line)
 
 

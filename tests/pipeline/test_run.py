@@ -228,3 +228,11 @@ def test_every_run_says_which_pages_have_no_text(tmp_path: Path) -> None:
     write(tmp_path / "docs", **{"scans.pdf": draw_pdf(page)})
     assert library.run(tmp_path / "docs").pages_without_text == 0
     assert library.run(tmp_path / "docs").pages_without_text == 0
+
+
+@pytest.mark.req("PIP-5")
+def test_a_document_without_any_text_is_not_counted_as_searchable(docs: Path, library: Library) -> None:
+    write(docs, **{"scan.pdf": draw_pdf(lambda canvas: None)})
+    outcome = library.run(docs)
+    assert (outcome.counts.new, outcome.documents, outcome.files_without_text) == (5, 3, 1)
+    assert read_state(str(library.data)).documents == 3

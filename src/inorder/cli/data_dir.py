@@ -162,13 +162,14 @@ def open_data(data: str | None, given: Given | None = None) -> DataDirectory:
     root = resolve(dict(given or {}) | ({} if data is None else {"data": data})).data
     if not os.path.isdir(root):
         require_directory(root)
-        raise OperatorError(f"no DATA directory at {root}; run a stage first, or choose another with --data")
+        raise OperatorError(f"no DATA directory at {root}; run `inorder run SRC` first, or choose another with --data")
     directory = DataDirectory(root, "" if data is None else f" --data {shlex.quote(data)}")
     require_current_data(root)
     require_library_file(root)
     if not directory.has_library and not directory.stages():
         raise OperatorError(
-            f"{root} is not a DATA directory: it has no manifests; run a stage first, or choose another with --data"
+            f"{root} is not a DATA directory: it has no manifests; run `inorder run SRC` first, "
+            "or choose another with --data"
         )
     return directory
 

@@ -125,7 +125,9 @@ def _summarize_norms(norms: Mapping[int, int]) -> dict[str, float]:
 
 
 def count_rows(kind: str, language: str, chunks: int) -> dict[str, int]:
-    """Return what a searchable file adds to the counts."""
+    """Return what an indexed file adds to the counts: nothing, if it has no text to be found by."""
+    if not chunks:
+        return {}
     counts = {f"files/{kind}": 1, f"chunks/{kind}": chunks}
     if language:
         counts[f"language/{kind}/{language}"] = 1

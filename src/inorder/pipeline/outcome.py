@@ -262,4 +262,5 @@ def format_headline(outcome: RunOutcome) -> str:
     if outcome.stop_kind is None:
         return f"{counts}   in {outcome.wall_s:.1f} s"
     why = _STOPS.get(outcome.stop_kind, "stopped, the machine failed")
-    return f"{why} after {outcome.wall_s:.1f} s: {outcome.cancel_reason}   ({counts})"
+    reason = "" if outcome.stop_kind == "error budget" else f": {outcome.cancel_reason}"
+    return f"{why} after {outcome.wall_s:.1f} s{reason}   ({counts})"

@@ -132,7 +132,7 @@ def run_stage(
         create_option_folder("telemetry_dir", options.telemetry_dir)
     if options.metrics_file is not None:
         create_option_folder("metrics_file", os.path.dirname(os.path.abspath(options.metrics_file)))
-    lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
+    lock = Lock(layout.lock, f"{layout.data} ({plan.stage_name})")
     try:
         try:
             run = _StageRun(

@@ -136,7 +136,7 @@ def test_a_resumed_run_says_how_many_results_it_adopted(
     telemetry = place.telemetry(outcome)
     assert [line["staged_results"] for line in telemetry if line["event"] == "run_started"] == [BEHIND]
     assert [line["items_adopted"] for line in telemetry if line["event"] == "snapshot"][-1] == BEHIND
-    assert f"{BEHIND} results of the interrupted run are staged" in capfd.readouterr().err
+    assert f"{BEHIND} results of the interrupted run are taken over" in capfd.readouterr().err
 
 
 def test_an_adopted_result_is_complete(place: Place) -> None:

@@ -119,7 +119,8 @@ def format_stall_ended(stage: str, ended: StallEnded) -> str:
 
 
 def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
-    """Format the line that announces a stop."""
+    """Format the line that announces a stop. The seq of an exceeded budget says nothing to a user."""
+    reason = reason.partition(" at seq ")[0]
     if grace_ms <= 0:
         return f"[{stage}] stopping now: {reason}"
     limit = "" if grace_ms >= DRAIN_MS else f" up to {grace_ms / 1000:g} s"
@@ -129,7 +130,7 @@ def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
 
 def format_adopting(stage: str, count: int) -> str:
     """Format the line that announces the results of an interrupted run."""
-    return f"[{stage}] {count} results of the interrupted run are staged; those that are still valid are adopted"
+    return f"[{stage}] {count} results of the interrupted run are taken over, unless their files have changed"
 
 
 def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]:
