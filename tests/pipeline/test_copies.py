@@ -95,3 +95,23 @@ def test_a_renamed_document_with_copies_leaves_the_first_path_the_document(
     check(library, docs, tmp_path)
     assert (outcome.counts.files, outcome.counts.copies) == (4, 2)
     assert library.run(docs).counts == FileCounts(unchanged=2, copies=2)
+
+
+@pytest.mark.slow
+@pytest.mark.req("PIP-1", "JRN-7")
+@pytest.mark.parametrize("changed", [None, OTHER], ids=["removed", "changed"])
+def test_a_copy_becomes_the_document_after_a_run_that_was_stopped_before(
+    docs: Path, library: Library, tmp_path: Path, changed: str | None
+) -> None:
+    """The document goes with one commit, and the copy takes its place with a later one."""
+    library.run(docs)
+    (docs / "b.md").unlink()
+    if changed is not None:
+        write(docs, **{"b.md": f"{changed}It burns oil.\n"})
+    broken = {f"b{number}.pdf": b"%PDF-1.4 torn" + bytes([number]) for number in range(3)}
+    write(docs, **broken)
+    assert library.run(docs, error_budget=0, workers=1).stop_kind == "error budget"
+    for name in broken:
+        (docs / name).unlink()
+    library.run(docs)
+    check(library, docs, tmp_path)

@@ -310,6 +310,17 @@ class LibraryReader:
         with self.snapshot() as connection:
             return list_copies(connection, originals)
 
+    def list_orphans(self) -> list[str]:
+        """Return the ids of copies whose document is gone, or has other content. A run that is interrupted between the
+        document and its copies leaves such."""
+        query = (
+            "SELECT copy.item_id FROM items AS copy LEFT JOIN items AS document ON document.item_id = copy.copy_of "
+            "AND document.removed = 0 AND document.copy_of IS NULL AND document.sha256 IS copy.sha256 "
+            "WHERE copy.copy_of IS NOT NULL AND copy.removed = 0 AND document.id IS NULL"
+        )
+        with self.snapshot() as connection:
+            return [item_id for (item_id,) in connection.execute(query)]
+
     def list_failures(self) -> Iterator[FileFailure]:
         """Yield what has failed and has not succeeded since, in the order of ids."""
         last = ("", -1)

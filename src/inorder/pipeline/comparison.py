@@ -14,6 +14,7 @@ begins when all of them are known.
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -285,10 +286,16 @@ class SourceComparison:
         if work := "look" if _is_ruled_otherwise(file, kind, row) else self._find_work(file.path, kind, row):
             self._add_unchanged(_describe(file, is_known=True), row, work)
 
+    @cached_property
+    def _orphans(self) -> frozenset[str]:
+        """The copies that an interrupted run has left without their document: they are looked at as if they were
+        new."""
+        return frozenset(() if self._library is None else self._library.list_orphans())
+
     def _find_work(self, path: str, known: FileKind, row: KnownFile) -> _Work | None:
         """What is to be done with a file that has not changed; None: nothing. Then it is counted."""
         kind = known if _is_unreadable(known, row) else reconsider(known, path, self._settings.convert)
-        if kind is None:
+        if kind is None or (row.copy_of and row.item_id in self._orphans):
             return "look"
         if kind.role and not row.copy_of and self._is_due(kind, row):
             return "steps"
