@@ -211,6 +211,7 @@ def imap(
         pressure=budgets.to_pressure_options(buffered_bytes_max),
         retry=make_retry_options(retries, retry_backoff_s, windows.retries_max),
         schedule=schedule,
+        aged_ms=windows.aged_ms,
         infrastructure_budget=infrastructure_budget,
         cancel_grace_ms=int(cancel_grace_s * 1000),
     )

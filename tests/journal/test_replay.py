@@ -133,14 +133,33 @@ def test_a_window_whose_end_the_commits_have_passed_is_not_open_any_more() -> No
 @pytest.mark.req("JRN-3", "WIN-6")
 def test_the_snapshot_behind_the_size_of_a_window_comes_back_as_it_was() -> None:
     sizing = SizingSnapshot(
-        target_entries=1, commit_lag=2, used_bytes=3, bytes_soft=4, retries=5, entries=6, starved_steps=7
+        target_entries=1,
+        commit_lag=2,
+        used_bytes=3,
+        bytes_soft=4,
+        retries=5,
+        entries=6,
+        starved_steps=7,
+        resident_bytes=8,
+        resident_bytes_soft=9,
+        starved_entries=10,
+        starved_ms=11,
+        elapsed_ms=12,
     )
-    assert encode_sizing(sizing) == (1, 2, 3, 4, 5, 6, 7)
+    assert encode_sizing(sizing) == tuple(range(1, 13))
     assert decode_sizing(encode_sizing(sizing)) == sizing
     assert encode_sizing(None) is None
     assert decode_sizing(None) is None
     state = told(*BEGUN, WindowRecord(0, 0, 9, encode_sizing(sizing)))
     assert state.build_resume_point(state.newest_candidate).windows == (ResumeWindow(0, 0, 9, sizing),)
+
+
+@pytest.mark.req("JRN-3", "WIN-6")
+def test_a_snapshot_with_fewer_fields_or_more_is_one_of_another_version() -> None:
+    earlier = decode_sizing((1, 2, 3, 4, 5, 6, 7))
+    assert earlier is not None
+    assert (earlier.target_entries, earlier.starved_steps, earlier.starved_entries, earlier.elapsed_ms) == (1, 7, 0, 0)
+    assert decode_sizing((*range(1, 13), 99)) == decode_sizing(tuple(range(1, 13)))
 
 
 @pytest.mark.req("JRN-6")

@@ -145,8 +145,22 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "adaptive sizing shrinks without end",
         "core/windows/window.py",
-        'return max(options.entries_min, target // 2), "shrink: a quarter of the window was retried"',
-        'return target // 2, "shrink: a quarter of the window was retried"',
+        "half = max(options.entries_min, target // 2)",
+        "half = target // 2",
+        "tests/core/windows/test_window.py",
+    ),
+    Mutant(
+        "the commit lag shrinks a window although workers were idle",
+        "core/windows/window.py",
+        "if snapshot.starved_steps:\n",
+        "if snapshot.starved_steps and snapshot.commit_lag <= LAG_ENTRIES:\n",
+        "tests/core/windows/test_window.py",
+    ),
+    Mutant(
+        "a window shrinks to a size with which workers were idle",
+        "core/windows/window.py",
+        "smaller = half if half > 2 * snapshot.starved_entries else target",
+        "smaller = half",
         "tests/core/windows/test_window.py",
     ),
     Mutant(

@@ -15,7 +15,7 @@ from inorder.core.pressure import SIGNALS, USER_OPTIONS, Level, Pressure
 from inorder.core.retry import backoff_ms
 from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
 from inorder.core.windows import window as windows_module
-from inorder.core.windows.window import SizingSnapshot, choose_target
+from inorder.core.windows.window import LAG_ENTRIES, SizingSnapshot, choose_target
 from inorder.engines.error_table import RULES, TRANSIENT_ERRNOS
 from inorder.errors import Category, Failure
 from inorder.runtime import limits as limits_module
@@ -128,10 +128,16 @@ def sizing() -> str:
         {"used_bytes": quiet.bytes_soft + 1},
         {"retries": limits.entries // 4 - 1},
         {"retries": limits.entries // 4},
-        {"commit_lag": limits.entries // 2},
-        {"commit_lag": limits.entries // 2 + 1},
+        {"resident_bytes": 4001, "resident_bytes_soft": 4000},
+        {"commit_lag": LAG_ENTRIES},
+        {"commit_lag": LAG_ENTRIES + 1},
         {"starved_steps": 1},
-        {"starved_steps": 1, "commit_lag": limits.entries // 2 + 1},
+        {"starved_steps": 1, "elapsed_ms": 500, "starved_ms": 400},
+        {"starved_steps": 1, "commit_lag": LAG_ENTRIES + 1},
+        {"starved_steps": 1, "retries": limits.entries},
+        {"starved_steps": 1, "used_bytes": quiet.bytes_soft + 1},
+        {"starved_entries": 256, "retries": limits.entries},
+        {"starved_entries": 255, "retries": limits.entries},
         {"target_entries": limits.entries_min, "retries": limits.entries},
         {"target_entries": limits.entries_max, "starved_steps": 1},
     ]

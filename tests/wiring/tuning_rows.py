@@ -64,16 +64,26 @@ def size_after_idle_workers(**windows: Any) -> Any:
     return probe
 
 
-def size_after_lag(run: WiredRun) -> int:
-    """The third window of a run whose second window was computed before the first was committed."""
-    run.time.on_quiet = run.gate.open
+def size_after_retries(run: WiredRun) -> int:
+    """The third window of a run in which every item of the first window is tried twice."""
+    tried: set[str] = set()
 
     def work(item: inorder.WorkItem) -> None:
-        if item.item_id == "item-0":
-            run.gate.hold()
+        if item.item_id not in tried:
+            tried.add(item.item_id)
+            raise ConnectionError("busy")
 
-    run.run_stage(items(40), work, workers=2, windows=Windows(entries=8, adaptive=True))
+    options = {"workers": 1, "retries": 1, "retry_backoff_s": 0, "commit_thread": False}
+    run.run_stage(items(40), work, windows=Windows(entries=8, adaptive=True), **options)
     return list_targets(run)[2]
+
+
+def list_starts(run: WiredRun) -> list[str]:
+    """The order in which items start where the cheapest is the first."""
+    started: list[str] = []
+    plan = [inorder.WorkItem(item_id=str(cost), cost_hint=cost) for cost in (3, 1, 2)]
+    run.run_stage(plan, lambda item: started.append(item.item_id), schedule="sjf", workers=1)
+    return started
 
 
 def count_attempts(run: WiredRun) -> int:
@@ -109,11 +119,12 @@ def count_ran_after_release(run: WiredRun) -> int:
 TUNING_ROWS = index_rows(
     OptionRow("windows.entries", count_ahead(), [(4, 7), (9, 17)]),
     OptionRow("windows.adaptive", size_after_idle_workers(), [(False, 2), (True, 4)]),
-    OptionRow("windows.entries_min", size_after_lag, [(2, 4), (6, 6)]),
+    OptionRow("windows.entries_min", size_after_retries, [(2, 4), (6, 6)]),
     OptionRow("windows.entries_max", size_after_idle_workers(adaptive=True), [(3, 3), (8, 4)]),
     OptionRow("windows.cost_max", count_ahead(cost_hint=2.0), [(6.0, 5), (12.0, 11)]),
     OptionRow("windows.bytes_max", count_ahead(size_hint=10), [(30, 5), (60, 11)]),
     OptionRow("windows.retries_max", count_attempts, [(None, 12), (2, 8)]),
+    OptionRow("windows.aged_s", list_starts, [(60.0, ["1", "2", "3"]), (0.0, ["3", "1", "2"])]),
     OptionRow("budgets.buffered_bytes_soft", count_ahead(BIG), [(4 * BIG, 3), (10 * BIG, 9)]),
     OptionRow("budgets.window_bytes_soft", count_ahead(BIG), [(4 * BIG, 3), (10 * BIG, 9)]),
     OptionRow("budgets.window_bytes_hard", count_ahead(BIG), [(8 * BIG, 5), (16 * BIG, 11)]),

@@ -44,7 +44,8 @@ class Dispatcher:
         while state.idle:
             worker = next(iter(state.idle))
             if not self._serve(worker):
-                state.counters.starved_steps += self._is_starved()
+                if self._is_starved():
+                    state.note_starved()
                 return
             self.observe()
 
@@ -68,7 +69,9 @@ class Dispatcher:
     def _is_starved(self) -> bool:
         """Whether a worker is idle only because the windows are too small."""
         state = self._state
-        if state.ready_count or state.intake.is_ended or state.pressure.level != Level.NORMAL:
+        if state.ready_count or state.pressure.level != Level.NORMAL:
+            return False
+        if state.intake.is_ended and not state.cutter.carry:
             return False
         return len(state.windows) == ACTIVE_WINDOWS_MAX and state.windows[-1].is_sealed
 

@@ -65,6 +65,7 @@ class Pressure:
         self._prefetch_mark = min(options.prefetch_bytes_max, options.window_bytes_soft)
         self._paused_since_ms = 0
         self._paused_ms = 0
+        self._bytes_peak = 0
         self.level = Level.NORMAL
         self.reason = ""
         self.resumes = 0
@@ -77,6 +78,7 @@ class Pressure:
             soft = self._marks[Level.SOFT]
             if buffered <= soft[0] and window <= soft[1] and lag <= soft[2] and memory <= soft[3]:
                 return False
+        self._bytes_peak = max(self._bytes_peak, buffered)
         level, reason = self._find_level(values)
         if level < self.level:
             level, reason = self._apply_hysteresis(values, level, reason)
@@ -96,6 +98,12 @@ class Pressure:
             self.is_prefetch_open = window_bytes <= self._prefetch_mark
         else:
             self.is_prefetch_open = window_bytes * 100 <= self._prefetch_mark * self._ratio
+
+    def take_bytes_peak(self) -> int:
+        """Return the most buffered bytes since the last call, among those observed while a signal was above its soft
+        mark or had not fallen to its release level."""
+        peak, self._bytes_peak = self._bytes_peak, 0
+        return peak
 
     def paused_ms(self, now_ms: int) -> int:
         """Return the total time at the hard level, including the present pause."""

@@ -118,6 +118,8 @@ class KernelState:
         self.expected_bytes = -1
         """Expected size of a result: rises at once to the largest seen and falls slowly. -1: none seen yet."""
         self.infrastructure_spent = 0
+        self.starved_since_ms: int | None = None
+        """When a worker was first idle only because the windows were too small, since a window closed."""
 
     @property
     def used_bytes(self) -> int:
@@ -161,6 +163,12 @@ class KernelState:
     def find_window(self, seq: int) -> Window:
         """Return the active window that contains this seq."""
         return self.windows[0] if seq < self.windows[0].end else self.windows[1]
+
+    def note_starved(self) -> None:
+        """Note that a worker is idle only because the windows are too small."""
+        self.counters.starved_steps += 1
+        if self.starved_since_ms is None:
+            self.starved_since_ms = self.now_ms
 
     def stop_worker(self, worker: int, reason: str) -> None:
         """Stop a worker whose lease is already revoked."""

@@ -155,7 +155,8 @@ def encode_sizing(sizing: SizingSnapshot | None) -> tuple[int, ...] | None:
 
 
 def decode_sizing(fields: tuple[int, ...] | None) -> SizingSnapshot | None:
-    """Decode a snapshot."""
+    """Decode a snapshot. Fields that an earlier version did not write have their defaults; those that a later one adds
+    are ignored."""
     if fields is None:
         return None
-    return SizingSnapshot(**{field.name: value for field, value in zip(_SIZING, fields, strict=True)})
+    return SizingSnapshot(**{field.name: value for field, value in zip(_SIZING, fields, strict=False)})

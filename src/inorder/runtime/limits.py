@@ -15,6 +15,7 @@ _OFF = _BYTES_MAX
 """A mark that nothing exceeds."""
 _BACKOFF_MS_MAX = RetryOptions().backoff_ms_max
 _BACKOFF_S_MAX = 86_400
+_AGED_S_MAX = 10**9
 _PAIRS = ("window_bytes", "commit_lag", "resident_bytes")
 
 
@@ -39,8 +40,8 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
     """Items per window; the first size, if `adaptive`. None: 1024 for a stage, 16384 for one with groups, 8192
     for `imap`; on a cluster, at least 64 per worker."""
     adaptive: bool = False
-    """Choose the size of each window from the run so far: half as many items after commit lag, buffered bytes or
-    retries, twice as many after idle workers."""
+    """Choose the size of each window from the run so far: more items after idle workers; half as many after too many
+    bytes, retries or commit lag."""
     entries_min: int | None = None
     """Fewest items per window, for `adaptive`. None: 64, or `entries` or `entries_max` if that is less."""
     entries_max: int | None = None
@@ -54,6 +55,9 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
     retries_max: int | None = None
     """Most retries per window, granted in the order of items; further failures are final. None: no limit but the one
     per item. Not together with `adaptive`."""
+    aged_s: float = 60.0
+    """In a window that has been open for longer, the first waiting item starts first, whatever `schedule` and
+    `batch_key` say: none waits forever."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -69,6 +73,9 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
         cost: Any = self.cost_max
         is_cost = type(cost) in (int, float) and 0 < cost < math.inf
         require(cost is None or is_cost, f"windows.cost_max must be a number greater than 0, got {cost!r}")
+        aged: Any = self.aged_s
+        is_age = type(aged) in (int, float) and 0 <= aged <= _AGED_S_MAX
+        require(is_age, f"windows.aged_s must be between 0 and {_AGED_S_MAX} seconds, got {aged!r}")
         low_name, high_name = "entries_min", "entries_max"
         for small, large in ((low_name, "entries"), ("entries", high_name), (low_name, high_name)):
             least, most = getattr(self, small), getattr(self, large)
@@ -79,6 +86,11 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
             "windows.adaptive and windows.retries_max cannot be combined: which items share a limit on retries would "
             "depend on timing",
         )
+
+    @property
+    def aged_ms(self) -> int:
+        """The age in the unit of the kernel."""
+        return int(self.aged_s * 1000)
 
     def to_window_options(self, entries: int, plan_ahead: int, *, plan_by_demand: bool = False) -> WindowOptions:
         """Return the options of the kernel. `entries` is the size of windows if the user gave none."""

@@ -100,6 +100,7 @@ def make_kernel_options(options: StageOptions, *, has_groups: bool = False) -> K
         pressure=options.budgets.to_pressure_options(options.buffered_bytes_max),
         retry=make_retry_options(options.retries, options.retry_backoff_s, options.windows.retries_max),
         schedule=options.schedule,
+        aged_ms=options.windows.aged_ms,
         error_budget=options.error_budget,
         on_budget=options.on_budget,
         infrastructure_budget=options.infrastructure_budget,

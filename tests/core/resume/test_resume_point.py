@@ -1,5 +1,6 @@
 """A run that goes on where an earlier one was interrupted: what was done passes by, windows are cut as they were."""
 
+import msgspec
 import pytest
 
 from inorder.core.commands import Ended, NeedItems, PressureChanged, Summary, WindowOpened, WindowSealed
@@ -196,6 +197,20 @@ def test_adaptive_sizes_go_on_from_the_size_that_was_restored() -> None:
     ]
     assert opened[2].sizing is not None
     assert (opened[2].sizing.retries, opened[2].sizing.entries) == (2, 6)
+
+
+@pytest.mark.req("JRN-3", "WIN-6")
+def test_a_resumed_run_remembers_the_size_with_which_workers_were_idle_before() -> None:
+    sizing = msgspec.structs.replace(SIZING, target_entries=5, starved_steps=1, retries=0)
+    driver = resumed(
+        done_up_to(7, windows=(ResumeWindow(1, 6, 6, sizing),)), 40, adaptive=True, entries=3, entries_max=20
+    )
+    driver.now_ms = 10**9
+    while len(driver.told(WindowOpened)) < 3:
+        driver.finish(*driver.pull())
+        driver.ack()
+    assert driver.told(WindowOpened)[2].sizing.starved_entries == 5
+    assert driver.told(WindowOpened)[2].sizing.elapsed_ms == 10**9
 
 
 @pytest.mark.req("JRN-3", "WIN-3")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.core.commands import Dispatch, NeedItems, WindowClosed, WindowOpened, WindowSealed
-from inorder.core.events import Planned, Tick
+from inorder.core.events import MemorySampled, Planned, Tick
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, WindowOptions
 from inorder.core.windows.plan import PlanItem
@@ -257,6 +257,7 @@ def test_an_adaptive_window_grows_when_workers_idle_and_says_on_what_grounds() -
         retries=0,
         entries=2,
         starved_steps=starved_steps,
+        resident_bytes_soft=2**60,
     )
 
 
@@ -269,6 +270,73 @@ def test_an_adaptive_window_shrinks_when_a_quarter_of_the_last_one_was_retried()
     finish_window(driver)
     assert driver.told(WindowOpened)[-1].target_entries == 2
     assert driver.told(WindowOpened)[-1].sizing.retries == 1
+
+
+@pytest.mark.req("WIN-6")
+def test_a_straggler_behind_which_workers_idle_for_long_enlarges_the_next_window_by_as_much() -> None:
+    driver = Driver(options(entries=2, entries_max=1000, adaptive=True))
+    driver.plan(50)
+    for worker in (1, 2, 3, 4):
+        driver.pull(worker)
+    driver.now_ms = 10
+    driver.finish(1, 2, 3)
+    driver.pull(2)
+    driver.now_ms = 100
+    driver.finish(0)
+    driver.ack()
+    driver.ack()
+    [third, *_] = driver.told(WindowOpened)[2:]
+    assert (third.sizing.starved_ms, third.sizing.elapsed_ms) == (90, 100)
+    assert third.target_entries == 20
+
+
+@pytest.mark.req("WIN-6")
+def test_workers_that_idle_although_the_plan_was_read_to_its_end_enlarge_the_next_window() -> None:
+    driver = Driver.of(20, entries=2, entries_max=100, adaptive=True, plan_ahead=100)
+    for worker in range(5):
+        driver.pull(worker)
+    finish_window(driver)
+    assert driver.told(WindowOpened)[-1].target_entries == 4
+
+
+@pytest.mark.req("WIN-6")
+def test_a_window_that_was_above_the_soft_mark_shrinks_the_next_one_although_it_ended_below() -> None:
+    driver = Driver(options(entries=4, adaptive=True, buffered_bytes_soft=20, buffered_bytes_hard=2**30))
+    driver.plan(30)
+    driver.finish(*driver.pull(1))
+    for worker in (1, 2):
+        driver.pull(worker)
+    driver.finish(2, size=30)
+    driver.finish(1, size=30)
+    driver.ack()
+    driver.ack()
+    finish_window(driver)
+    [third, *_] = driver.told(WindowOpened)[2:]
+    assert third.sizing.used_bytes > 60
+    assert third.target_entries == 2
+
+
+@pytest.mark.req("WIN-6")
+def test_a_window_shrinks_when_resident_memory_is_above_its_soft_mark() -> None:
+    driver = Driver(options(entries=4, adaptive=True, resident_bytes_soft=100, resident_bytes_hard=1000))
+    driver.plan(30)
+    driver.step(MemorySampled(101))
+    finish_window(driver)
+    assert driver.told(WindowOpened)[-1].target_entries == 2
+
+
+@pytest.mark.req("WIN-6")
+def test_a_size_with_which_workers_were_idle_is_remembered_in_every_later_snapshot() -> None:
+    driver = Driver(options(entries=2, entries_max=100, adaptive=True, retries_max=1))
+    driver.plan(60)
+    for worker in range(5):
+        driver.pull(worker)
+    for _ in range(3):
+        finish_window(driver)
+    first, *rest = (window.sizing for window in driver.told(WindowOpened)[2:])
+    assert (first.starved_entries, first.target_entries) == (0, 2)
+    assert rest
+    assert min(sizing.starved_entries for sizing in rest) >= 2
 
 
 @pytest.mark.req("WIN-6")

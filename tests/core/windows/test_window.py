@@ -166,37 +166,63 @@ def test_windows_are_contiguous_cover_every_seq_once_and_keep_their_caps(
         assert not record.oversize or record.entries == 1
 
 
-CALM = {"target_entries": 100, "commit_lag": 0, "used_bytes": 0, "retries": 0, "entries": 100, "starved_steps": 0}
-LIMITS = WindowOptions(entries=100, entries_min=64, entries_max=150)
+CALM = {"target_entries": 1000, "commit_lag": 0, "used_bytes": 0, "retries": 0, "entries": 100, "starved_steps": 0}
+LIMITS = WindowOptions(entries=1000, entries_min=64, entries_max=4000)
 
 
 def snapshot(**signs: int) -> SizingSnapshot:
-    return SizingSnapshot(**(CALM | {"bytes_soft": 1000} | signs))
+    return SizingSnapshot(**(CALM | {"bytes_soft": 1000, "resident_bytes_soft": 2000} | signs))
 
 
 @pytest.mark.req("WIN-6", "DEC-5")
 @pytest.mark.parametrize(
     ("signs", "target", "why"),
     [
-        ({}, 100, "keep"),
-        ({"used_bytes": 1000, "retries": 24, "commit_lag": 50}, 100, "keep"),
-        ({"used_bytes": 1001}, 64, "shrink: buffered bytes"),
-        ({"retries": 25}, 64, "shrink: a quarter"),
-        ({"commit_lag": 51}, 64, "shrink: the commit lag"),
-        ({"starved_steps": 1}, 150, "grow: workers were idle"),
-        ({"starved_steps": 9, "commit_lag": 51}, 64, "shrink: the commit lag"),
-        ({"target_entries": 140, "used_bytes": 1001}, 70, "shrink: buffered bytes"),
-        ({"target_entries": 140, "retries": 25}, 70, "shrink: a quarter"),
-        ({"target_entries": 140, "commit_lag": 71}, 70, "shrink: the commit lag"),
-        ({"target_entries": 70, "starved_steps": 1}, 140, "grow: workers were idle"),
+        ({}, 1000, "keep"),
+        ({"used_bytes": 1000, "resident_bytes": 2000, "retries": 24, "commit_lag": 1024}, 1000, "keep"),
+        ({"used_bytes": 1001}, 500, "shrink: buffered bytes"),
+        ({"resident_bytes": 2001}, 500, "shrink: resident memory"),
+        ({"retries": 25}, 500, "shrink: a quarter"),
+        ({"commit_lag": 1025}, 500, "shrink: the commit lag"),
+        ({"target_entries": 100, "commit_lag": 99}, 100, "keep"),
+        ({"target_entries": 100, "used_bytes": 1001}, 64, "shrink: buffered bytes"),
+        ({"starved_steps": 9, "used_bytes": 1001}, 500, "shrink: buffered bytes"),
+        ({"starved_steps": 9, "resident_bytes": 2001}, 500, "shrink: resident memory"),
     ],
 )
-def test_trouble_halves_the_next_window_and_idle_workers_double_it(
-    signs: dict[str, int], target: int, why: str
-) -> None:
+def test_trouble_halves_the_next_window(signs: dict[str, int], target: int, why: str) -> None:
     chosen, reason = choose_target(LIMITS, snapshot(**signs))
     assert chosen == target
     assert reason.startswith(why)
+
+
+@pytest.mark.req("WIN-6", "DEC-5")
+@pytest.mark.parametrize(
+    ("signs", "target"),
+    [
+        ({}, 2000),
+        ({"target_entries": 3000}, 4000),
+        ({"target_entries": 64, "elapsed_ms": 500, "starved_ms": 499}, 4000),
+        ({"target_entries": 64, "elapsed_ms": 500, "starved_ms": 400}, 320),
+        ({"target_entries": 64, "elapsed_ms": 500, "starved_ms": 401}, 384),
+        ({"target_entries": 64, "elapsed_ms": 500, "starved_ms": 10}, 128),
+        ({"commit_lag": 4000}, 2000),
+        ({"retries": 100}, 2000),
+    ],
+)
+def test_idle_workers_enlarge_it_to_what_they_could_have_computed_whatever_the_lag_and_the_retries(
+    signs: dict[str, int], target: int
+) -> None:
+    assert choose_target(LIMITS, snapshot(starved_steps=9, **signs)) == (target, "grow: workers were idle")
+
+
+@pytest.mark.req("WIN-6")
+@pytest.mark.parametrize(
+    "signs", [{"used_bytes": 1001}, {"resident_bytes": 2001}, {"retries": 25}, {"commit_lag": 1025}]
+)
+def test_nothing_shrinks_it_to_a_size_with_which_workers_were_idle(signs: dict[str, int]) -> None:
+    assert choose_target(LIMITS, snapshot(starved_entries=249, **signs))[0] == 500
+    assert choose_target(LIMITS, snapshot(starved_entries=250, **signs))[0] == 1000
 
 
 @pytest.mark.slow
@@ -204,18 +230,21 @@ def test_trouble_halves_the_next_window_and_idle_workers_double_it(
 @given(
     st.builds(
         SizingSnapshot,
-        target_entries=st.integers(64, 150),
-        commit_lag=st.integers(0, 300),
+        target_entries=st.integers(64, 4000),
+        commit_lag=st.integers(0, 3000),
         used_bytes=st.integers(0, 2000),
         bytes_soft=st.just(1000),
         retries=st.integers(0, 100),
         entries=st.integers(1, 150),
         starved_steps=st.integers(0, 3),
+        starved_entries=st.integers(0, 4000),
+        starved_ms=st.integers(0, 90),
+        elapsed_ms=st.integers(0, 90),
     )
 )
 def test_the_same_snapshot_gives_the_same_size_within_the_bounds(seen: SizingSnapshot) -> None:
     chosen, reason = choose_target(LIMITS, seen)
-    assert 64 <= chosen <= 150
+    assert 64 <= chosen <= 4000
     assert (chosen, reason) == choose_target(LIMITS, seen)
     assert reason.startswith("shrink") or chosen >= seen.target_entries
     assert reason.startswith("grow") or chosen <= seen.target_entries

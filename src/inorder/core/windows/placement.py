@@ -18,6 +18,7 @@ class Planner:
     def __init__(self, state: KernelState) -> None:
         self._state = state
         self._starved_before = 0
+        self._closed_ms = 0
         self._requested_count = 0
 
     @property
@@ -115,20 +116,31 @@ class Planner:
         if state.stop is not None:
             return
         if state.options.windows.adaptive:
-            starved_steps = state.counters.starved_steps
-            state.cutter.resize(
-                SizingSnapshot(
-                    target_entries=state.cutter.target_entries,
-                    commit_lag=state.commit_lag,
-                    used_bytes=state.used_bytes,
-                    bytes_soft=state.options.pressure.buffered_bytes_soft,
-                    retries=window.retries.used,
-                    entries=window.entries,
-                    starved_steps=starved_steps - self._starved_before,
-                )
-            )
-            self._starved_before = starved_steps
+            state.cutter.resize(self._take_snapshot(window))
         self.fill()
+
+    def _take_snapshot(self, window: Window) -> SizingSnapshot:
+        """Describe the run since the last close, for the size of the next window."""
+        state = self._state
+        pressure = state.options.pressure
+        starved_steps = state.counters.starved_steps
+        starved_before, self._starved_before = self._starved_before, starved_steps
+        began_ms, self._closed_ms = max(window.opened_ms, self._closed_ms), state.now_ms
+        starved_since_ms, state.starved_since_ms = state.starved_since_ms, None
+        return SizingSnapshot(
+            target_entries=state.cutter.target_entries,
+            commit_lag=state.commit_lag,
+            used_bytes=max(state.used_bytes, state.pressure.take_bytes_peak()),
+            bytes_soft=pressure.buffered_bytes_soft,
+            retries=window.retries.used,
+            entries=window.entries,
+            starved_steps=starved_steps - starved_before,
+            resident_bytes=state.resident_bytes,
+            resident_bytes_soft=pressure.resident_bytes_soft,
+            starved_entries=state.cutter.starved_entries,
+            starved_ms=0 if starved_since_ms is None else state.now_ms - starved_since_ms,
+            elapsed_ms=state.now_ms - began_ms,
+        )
 
     def request_items(self) -> None:
         """Request items if less than half of `plan_ahead` are ready and a window can take more."""

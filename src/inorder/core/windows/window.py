@@ -27,6 +27,11 @@ from .plan import PlanItem
 
 ACTIVE_WINDOWS_MAX = 2
 """The first commits, the second computes ahead. Fixed: to tolerate longer stragglers, make windows larger."""
+GROWTH_MIN, GROWTH_MAX = 2, 64
+"""Bounds of the factor by which idle workers enlarge the next window."""
+LAG_ENTRIES = 1024
+"""A longer commit lag makes the next window smaller, if no worker is idle. It does not depend on the present size: the
+second window is computed while the first commits, so the lag is always a good part of it."""
 _JSON = msgspec.json.Encoder()
 _SLICE = 256
 """Items that are compared with the caps of a window at a time."""
@@ -48,15 +53,26 @@ class SealedWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SizingSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of adaptive sizing, taken when a window closes."""
+    """The input of adaptive sizing, taken when a window closes. The journal has these fields in this order: new ones
+    are added at the end, with a default."""
 
     target_entries: int
     commit_lag: int
     used_bytes: int
+    """The most bytes that all windows used since the last close while a signal was above its soft mark; at least what
+    they use now."""
     bytes_soft: int
     retries: int
     entries: int
     starved_steps: int
+    resident_bytes: int = 0
+    resident_bytes_soft: int = 2**60
+    starved_entries: int = 0
+    """The largest target with which workers were idle before."""
+    starved_ms: int = 0
+    """Time from the first idle worker to this close; 0 without one."""
+    elapsed_ms: int = 0
+    """Time since the last close; for the first window, since it was opened."""
 
 
 class Window:
@@ -104,6 +120,14 @@ class WindowCutter:
         self.sizing: SizingSnapshot | None = None
         """The snapshot behind the present target. None: the target is that of the options."""
         self.carry: deque[PlanItem] = deque()
+
+    @property
+    def starved_entries(self) -> int:
+        """The largest target with which workers were idle, as the snapshots say."""
+        known = self.sizing
+        if known is None:
+            return 0
+        return max(known.starved_entries, known.target_entries if known.starved_steps else 0)
 
     def open(self, start: int, now_ms: int) -> Window:
         """Open the next window at `start`."""
@@ -227,14 +251,29 @@ def _list_cutting_options(options: WindowOptions) -> list[object]:
 
 
 def choose_target(options: WindowOptions, snapshot: SizingSnapshot) -> tuple[int, str]:
-    """Choose the next target and say why. Memory, retries or commit lag halve it; otherwise idle workers double it."""
+    """Choose the next target and say why.
+
+    Buffered bytes or resident memory above its soft mark halve it. Otherwise idle workers enlarge it to what they could
+    have computed meanwhile. If no worker was idle, retries and commit lag halve it. Nothing shrinks it to a size with
+    which workers were idle before, so that it does not swing between two sizes.
+    """
     target = snapshot.target_entries
+    half = max(options.entries_min, target // 2)
+    smaller = half if half > 2 * snapshot.starved_entries else target
     if snapshot.used_bytes > snapshot.bytes_soft:
-        return max(options.entries_min, target // 2), "shrink: buffered bytes above the soft mark"
-    if snapshot.retries * 4 >= snapshot.entries:
-        return max(options.entries_min, target // 2), "shrink: a quarter of the window was retried"
-    if snapshot.commit_lag * 2 > target:
-        return max(options.entries_min, target // 2), "shrink: the commit lag is more than half a window"
+        return smaller, "shrink: buffered bytes above the soft mark"
+    if snapshot.resident_bytes > snapshot.resident_bytes_soft:
+        return smaller, "shrink: resident memory above the soft mark"
     if snapshot.starved_steps:
-        return min(options.entries_max, target * 2), "grow: workers were idle"
+        return min(options.entries_max, target * _choose_growth(snapshot)), "grow: workers were idle"
+    if snapshot.retries * 4 >= snapshot.entries:
+        return smaller, "shrink: a quarter of the window was retried"
+    if snapshot.commit_lag > LAG_ENTRIES:
+        return smaller, f"shrink: the commit lag is above {LAG_ENTRIES} items"
     return target, "keep"
+
+
+def _choose_growth(snapshot: SizingSnapshot) -> int:
+    """Choose the factor: the time since the last close, as a multiple of the part of it before workers were idle."""
+    busy_ms = max(1, snapshot.elapsed_ms - snapshot.starved_ms)
+    return max(GROWTH_MIN, min(GROWTH_MAX, -(-snapshot.elapsed_ms // busy_ms)))
