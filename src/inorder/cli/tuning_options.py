@@ -3,7 +3,7 @@
 from functools import partial
 
 from inorder.cli.option_spec import OptionSpec, Section, make_part_option
-from inorder.cli.option_types import FlagType, IntegerType, NumberType, SizeType
+from inorder.cli.option_types import FlagType, IntegerType, NumberType, SecondsType, SizeType
 from inorder.core.options import ENTRIES_MAX
 
 _ENTRIES = IntegerType(1, ENTRIES_MAX, "auto", "items")
@@ -22,7 +22,7 @@ TUNING = (
     _windows(
         "adaptive",
         FlagType(),
-        "Halve the next window after lag, retries or buffered bytes, double it after idle workers.",
+        "Enlarge the next window after idle workers, halve it after too many bytes, retries or commit lag.",
     ),
     _windows("entries_min", _ENTRIES, "Fewest items per adaptive window.", meanings={"auto": "64"}),
     _windows("entries_max", _ENTRIES, "Most items per adaptive window.", meanings={"auto": "8192"}),
@@ -33,6 +33,7 @@ TUNING = (
         IntegerType(0, 2**30, "none", unit="retries"),
         "Most retries per window; not with adaptive windows.",
     ),
+    _windows("aged_s", SecondsType(), "Start the first waiting item of a window that has been open for longer first."),
     OptionSpec(
         Section.EXECUTION,
         "buffered_bytes_max",
