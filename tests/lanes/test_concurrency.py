@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
+from inorder.errors import OperatorError
 from inorder.lanes import Lane, LaneConfig, Outcome
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import lane_threads, outcomes, start_waiting
+from tests.lanes.doubles import Caller, lane_threads, outcomes, start_waiting
 from tests.support.gates import GUARD_S, Gate, ManualTime, wait_for_end
 
 pytestmark = pytest.mark.req("LAN-1")
@@ -163,6 +164,127 @@ def test_a_busy_lane_does_not_shrink(make_lane: MakeLane, gate: Gate, time: Manu
     time.advance(1e6)
     lane.tick()
     assert lane.statistics().concurrency == 2
+
+
+def start_backlog(lane: Lane, gate: Gate, time: ManualTime, count: int) -> None:
+    """Queue so many tasks of one second each behind one that waits at the gate."""
+    lane.submit(gate.hold)
+    gate.await_arrivals()
+    for _ in range(count):
+        lane.submit(time.advance, 1.0)
+
+
+def test_a_backlog_of_short_tasks_grows_a_lane(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=6, scale_up_after_s=5, scale_down_after_s=80_000)
+    start_backlog(lane, gate, time, 60)
+    assert lane.statistics().concurrency == 1
+    gate.open()
+    assert lane.close()
+    assert lane.statistics().concurrency == 6
+
+
+def test_a_backlog_grows_a_lane_that_is_closing(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=6, scale_up_after_s=5, scale_down_after_s=80_000)
+    start_backlog(lane, gate, time, 60)
+    lane._locked.begin_close(drain=True)
+    gate.open()
+    assert lane.close()
+    assert lane.statistics().concurrency == 6
+
+
+def test_a_lane_that_is_closing_grows_on_a_real_clock_while_no_task_ends(gate: Gate) -> None:
+    lane = Lane(LaneConfig(name="closing", min_concurrency=1, max_concurrency=3, scale_up_after_s=0.001))
+    for _ in range(3):
+        lane.submit(gate.hold)
+    caller = Caller(lane.close)
+    gate.await_arrivals(3)
+    gate.open()
+    assert caller.answer()
+
+
+def test_single_short_tasks_do_not_keep_a_lane_large(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=3, scale_up_after_s=0, scale_down_after_s=10)
+    tickets = [lane.submit(gate.hold) for _ in range(3)]
+    gate.await_arrivals(3)
+    gate.open()
+    for ticket in tickets:
+        ticket.result(GUARD_S)
+    for _ in range(22):
+        time.advance(1)
+        lane.submit(int).result(GUARD_S)
+    lane.tick()
+    assert lane.statistics().concurrency == 1
+
+
+# Bounds and rate that change
+
+
+def test_a_higher_bound_starts_waiting_tasks_at_once(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(max_concurrency=1, capacity=1)
+    for _ in range(2):
+        lane.submit(gate.hold)
+    gate.await_arrivals()
+    caller = start_waiting(lane.submit, gate.hold)
+    lane.change(max_concurrency=3)
+    assert caller.answer().outcome is Outcome.ACCEPTED
+    gate.await_arrivals(2)
+    assert (lane.statistics().running, lane.statistics().concurrency, lane.config.max_concurrency) == (3, 3, 3)
+
+
+def test_a_lower_bound_ends_no_task_and_starts_none_until_enough_have_ended(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(max_concurrency=3, capacity=5)
+    tickets = [lane.submit(gate.hold) for _ in range(5)]
+    gate.await_arrivals(3)
+    lane.change(max_concurrency=1)
+    counted = lane.statistics()
+    assert (counted.running, counted.depth, counted.concurrency) == (3, 2, 1)
+    gate.open()
+    for ticket in tickets:
+        ticket.result(GUARD_S)
+    again = Gate()
+    for _ in range(3):
+        lane.submit(again.hold)
+    again.await_arrivals()
+    assert lane.statistics().running == 1
+    again.open()
+
+
+def test_a_fixed_lane_becomes_a_dynamic_one_and_a_fixed_one_again(
+    make_lane: MakeLane, gate: Gate, time: ManualTime
+) -> None:
+    lane = make_lane(max_concurrency=1, scale_up_after_s=5)
+    for _ in range(5):
+        lane.submit(gate.hold)
+    gate.await_arrivals()
+    lane.change(min_concurrency=1, max_concurrency=4)
+    for expected in (2, 4):
+        time.advance(5)
+        lane.tick()
+        assert lane.statistics().concurrency == expected
+    gate.await_arrivals(3)
+    lane.change(min_concurrency=4)
+    gate.open()
+    time.advance(1e6)
+    lane.tick()
+    assert lane.statistics().concurrency == 4
+
+
+def test_a_dynamic_lane_moves_to_the_nearer_of_its_new_bounds(make_lane: MakeLane) -> None:
+    lane = make_lane(min_concurrency=2, max_concurrency=3)
+    lane.change(min_concurrency=5, max_concurrency=6)
+    assert lane.statistics().concurrency == 5
+    lane.change(min_concurrency=1, max_concurrency=2)
+    assert lane.statistics().concurrency == 2
+
+
+def test_bounds_that_are_refused_change_nothing(make_lane: MakeLane) -> None:
+    lane = make_lane(min_concurrency=2, max_concurrency=3)
+    before = lane.config
+    with pytest.raises(OperatorError, match="min_concurrency"):
+        lane.change(max_concurrency=1)
+    with pytest.raises(OperatorError, match="burst has no effect without rate_per_s"):
+        lane.change(burst=4)
+    assert lane.config == before
 
 
 def test_a_full_lane_grows_before_it_refuses_anybody(make_lane: MakeLane, gate: Gate) -> None:

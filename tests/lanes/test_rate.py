@@ -1,12 +1,13 @@
 """Rate limits: nothing is admitted without a token, and no token is spent on a refused submission."""
 
+import math
 import threading
 
 import pytest
 
 from inorder.lanes import Lane, LaneConfig, Outcome, Reason
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import outcomes, start_waiting
+from tests.lanes.doubles import Caller, outcomes, start_waiting
 from tests.support.gates import GUARD_S, Gate, ManualTime
 
 pytestmark = pytest.mark.req("LAN-2")
@@ -172,3 +173,61 @@ def test_many_threads_get_no_more_than_the_bucket_holds(make_lane: MakeLane) -> 
     for thread in threads:
         thread.join(GUARD_S)
     assert outcomes(lane) == (20, 180, 0, 0)
+
+
+# A rate that changes
+
+
+def test_a_higher_rate_serves_the_one_that_waits_for_a_token(make_lane: MakeLane, time: ManualTime) -> None:
+    lane = make_lane(rate_per_s=0.001, burst=1)
+    lane.submit(int)
+    caller = start_waiting(lane.submit, int)
+    lane.change(rate_per_s=10)
+    time.advance(0.1)
+    lane.tick()
+    assert caller.answer().outcome is Outcome.ACCEPTED
+
+
+@pytest.mark.req("LAN-1")
+def test_on_a_real_clock_one_that_waits_for_a_slow_token_is_served_at_the_new_rate() -> None:
+    with Lane(LaneConfig(name="quick", rate_per_s=1e-6)) as lane:
+        lane.submit(int)
+        caller = Caller(lane.submit, int)
+        while lane.statistics().waiting == 0:
+            assert caller.is_waiting
+        lane.change(rate_per_s=1000)
+        assert caller.answer().outcome is Outcome.ACCEPTED
+
+
+def test_time_that_has_passed_counts_at_the_rate_of_that_time(make_lane: MakeLane, time: ManualTime) -> None:
+    lane = make_lane(rate_per_s=1, burst=10, when_limited="reject")
+    for _ in range(10):
+        lane.submit(int)
+    time.advance(2)
+    lane.change(rate_per_s=100)
+    assert [lane.submit(int).outcome for _ in range(3)] == [Outcome.ACCEPTED] * 2 + [Outcome.REJECTED]
+
+
+def test_tokens_above_a_smaller_burst_are_lost(make_lane: MakeLane, time: ManualTime) -> None:
+    lane = make_lane(rate_per_s=1, burst=10, when_limited="reject")
+    lane.change(burst=2)
+    assert [lane.submit(int).outcome for _ in range(3)] == [Outcome.ACCEPTED] * 2 + [Outcome.REJECTED]
+
+
+def test_a_rate_of_infinity_is_no_limit_and_serves_all_that_wait(make_lane: MakeLane) -> None:
+    lane = make_lane(max_concurrency=1, rate_per_s=0.001, burst=2)
+    for _ in range(2):
+        lane.submit(int)
+    callers = [start_waiting(lane.submit, int) for _ in range(3)]
+    lane.change(rate_per_s=math.inf)
+    assert [caller.answer().outcome for caller in callers] == [Outcome.ACCEPTED] * 3
+    assert (lane.config.rate_per_s, lane.config.burst, lane.config.when_limited) == (None, 1, "wait")
+
+
+def test_a_lane_without_a_rate_can_get_one(make_lane: MakeLane, time: ManualTime) -> None:
+    lane = make_lane()
+    lane.change(rate_per_s=2, burst=1)
+    assert lane.submit(int).outcome is Outcome.ACCEPTED
+    assert lane.try_submit(int).reason is Reason.LIMITED
+    time.advance(0.5)
+    assert lane.try_submit(int).outcome is Outcome.ACCEPTED

@@ -4,6 +4,8 @@ A configuration is a frozen value that is validated when it is created. An optio
 an error rather than ignored, because the caller expected an effect.
 """
 
+import math
+
 import msgspec
 
 from inorder.errors import require
@@ -44,8 +46,8 @@ class LaneConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Admissions at once after a pause: tokens that may accumulate."""
     when_limited: str = "wait"
     """Without a token: `wait` for the next one, or `reject`."""
-    scale_up_after_s: float = 0.05
-    """Add one worker after all were busy and tasks were queued for this long. A full lane grows at once."""
+    scale_up_after_s: float = 0.01
+    """Double the concurrency after there were more tasks than may run for this long. A full lane grows at once."""
     scale_down_after_s: float = 10.0
     """Remove one worker after it was idle for this long. Much longer than scaling up, so that it cannot oscillate."""
 
@@ -82,6 +84,28 @@ class LaneConfig(msgspec.Struct, frozen=True, kw_only=True):
         else:
             require(self.burst == 1, "option burst has no effect without rate_per_s")
             require(self.when_limited == "wait", "option when_limited has no effect without rate_per_s")
+
+
+def change_config(
+    config: LaneConfig,
+    max_concurrency: int | None,
+    min_concurrency: int | None,
+    rate_per_s: float | None,
+    burst: int | None,
+) -> LaneConfig:
+    """Return a copy with other bounds and another rate. None: as before. A rate of infinity: no limit.
+
+    Raises `OperatorError` as `LaneConfig` does."""
+    changes: dict[str, object] = {
+        "max_concurrency": max_concurrency,
+        "min_concurrency": min_concurrency,
+        "rate_per_s": rate_per_s,
+        "burst": burst,
+    }
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if rate_per_s == math.inf:
+        changes = {"burst": 1, "when_limited": "wait"} | changes | {"rate_per_s": None}
+    return msgspec.structs.replace(config, **changes)
 
 
 def _require_number(name: str, value: object, low: float, high: float) -> None:

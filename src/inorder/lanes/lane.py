@@ -47,7 +47,6 @@ class Lane:
     ) -> None:
         if config.strategy == "redirect" and find is None:
             raise OperatorError(f"lane {config.name!r} redirects; register it with a LaneManager, or pass find=")
-        self.config = config
         self.name = config.name
         self._clock = clock
         self._find = find
@@ -120,6 +119,33 @@ class Lane:
         return ticket._owner.abandon(ticket)
 
     # ---- The lane itself
+
+    @property
+    def config(self) -> LaneConfig:
+        """The present configuration."""
+        return self._locked.config
+
+    def change(
+        self,
+        *,
+        max_concurrency: int | None = None,
+        min_concurrency: int | None = None,
+        rate_per_s: float | None = None,
+        burst: int | None = None,
+    ) -> None:
+        """Change the bounds and the rate of this lane while it runs. What is not given stays as it is.
+
+        Running tasks go on, also those beyond a lower bound, and queued ones stay queued. With equal bounds the
+        concurrency is fixed. A rate of `math.inf` is no limit; the burst and `when_limited` are then as at first.
+        Raises `OperatorError` as `LaneConfig` does, and changes nothing then.
+
+        >>> from inorder.lanes import Lane, LaneConfig
+        >>> with Lane(LaneConfig(name="calls", max_concurrency=2)) as lane:
+        ...     lane.change(max_concurrency=8, rate_per_s=50.0, burst=5)
+        ...     lane.statistics().concurrency
+        8
+        """
+        self._locked.change(max_concurrency, min_concurrency, rate_per_s, burst)
 
     @property
     def closed(self) -> bool:

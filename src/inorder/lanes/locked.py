@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from .autoscaler import Autoscaler
-from .config import LaneConfig
+from .config import LaneConfig, change_config
 from .outcomes import Outcome, Reason
 from .state import LaneState
 from .statistics import Durations, LaneStatistics
@@ -30,7 +30,6 @@ class LockedLane:
     """One lane, safe for threads. How a caller waits for admission is in `submission`."""
 
     def __init__(self, config: LaneConfig, clock: Callable[[], float], find: "Callable[[], LockedLane | None]") -> None:
-        self.config = config
         self.name = config.name
         self.clock = clock
         self.find_target = find
@@ -38,9 +37,13 @@ class LockedLane:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._workers = WorkerThreads(self, self.state, self._lock, self._changed, clock)
-        if config.is_dynamic:
-            self._autoscaler = Autoscaler(self.name, self.state, self._changed, clock, self._finish_change)
-            self._workers.on_load_change = self._on_load_change
+        self._autoscaler = Autoscaler(self.name, self.state, self._changed, clock, self._finish_change)
+        self._workers.on_load_change = self._on_load_change
+
+    @property
+    def config(self) -> LaneConfig:
+        """The present configuration."""
+        return self.state.config
 
     # ---- Admission
 
@@ -151,6 +154,16 @@ class LockedLane:
             ticket._callbacks = [kept for kept in ticket._callbacks or () if kept != callback] or None
 
     # ---- The lane itself
+
+    def change(
+        self, max_concurrency: int | None, min_concurrency: int | None, rate_per_s: float | None, burst: int | None
+    ) -> None:
+        """Change the bounds and the rate. None: as before."""
+        with self._lock:
+            config = change_config(self.config, max_concurrency, min_concurrency, rate_per_s, burst)
+            self.state.change(config, self.clock())
+            calls = self._finish_change()
+        call_all(calls)
 
     def tick(self) -> None:
         """Apply what is due by the clock."""

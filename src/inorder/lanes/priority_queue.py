@@ -21,7 +21,7 @@ class PriorityQueue(Generic[Item]):
     """Holds each item, by identity or equality, at most once. Not safe for threads."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._count = 0
         self._tables: dict[int, OrderedDict[Item, None]] = {}
         self._priorities: list[int] = []  # negated, so that the highest is the first of the heap
@@ -35,7 +35,7 @@ class PriorityQueue(Generic[Item]):
 
     def push(self, item: Item, priority: int = 0) -> bool:
         """Queue an item behind those of the same priority. False, and nothing changes, when the queue is full."""
-        if self._count >= self._capacity:
+        if self._count >= self.capacity:
             return False
         table = self._tables.get(priority)
         if table is None:

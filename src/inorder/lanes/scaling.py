@@ -1,11 +1,12 @@
 """The concurrency limit of a lane, which changes between two bounds.
 
-A lane is *busy* when as many tasks run as the limit allows and others are queued. It is *idle* when fewer run than the
-limit allows, none is queued, and the limit is above its lower bound. When either condition has held without a break for
-its time, the limit changes by one and the time is measured from the start again. Time is an argument; a clock that
-goes back only makes the measurement start later.
+The *load* of a lane is the number of tasks that run or are queued. A lane is *busy* while its load is above the limit,
+and *idle* while its load is below the limit and the limit above its lower bound. When a lane has been busy without a
+break for its time, the limit doubles; when it has been idle, the limit falls by one. Then the time is measured from the
+start again. Between the end of a task and the start of the next one the load is what matters, so short tasks count as
+long ones do. Time is an argument; a clock that goes back only makes the measurement start later.
 
-A fixed lane has a limit that never changes.
+A fixed lane has a limit that does not change by itself.
 """
 
 
@@ -14,7 +15,6 @@ class Scale:
 
     def __init__(self, limit_min: int, limit_max: int, *, up_after_s: float, down_after_s: float) -> None:
         self.limit = limit_min
-        self.is_dynamic = limit_min < limit_max
         self._limit_min = limit_min
         self._limit_max = limit_max
         self._up_after_s = up_after_s
@@ -22,17 +22,22 @@ class Scale:
         self._busy_since_s: float | None = None
         self._idle_since_s: float | None = None
 
-    def observe(self, now_s: float, running: int, queued: int) -> bool:
-        """Take the current load, and change the limit by one if that is due. Returns whether it changed."""
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the limit changes by itself."""
+        return self._limit_min < self._limit_max
+
+    def observe(self, now_s: float, load: int) -> bool:
+        """Take the current load, and change the limit if that is due. Returns whether it changed."""
         if not self.is_dynamic:
             return False
-        self._update_timers(now_s, running, queued)
+        self._update_timers(now_s, load)
         due_s = self.due_s
         if due_s is None or now_s < due_s:
             return False
-        self.limit += 1 if self._busy_since_s is not None else -1
-        self._busy_since_s = self._idle_since_s = None
-        self._update_timers(now_s, running, queued)
+        self.limit = min(2 * self.limit, self._limit_max) if self._busy_since_s is not None else self.limit - 1
+        self._restart_timers()
+        self._update_timers(now_s, load)
         return True
 
     def grow(self) -> bool:
@@ -40,8 +45,14 @@ class Scale:
         if self.limit >= self._limit_max:
             return False
         self.limit += 1
-        self._busy_since_s = self._idle_since_s = None
+        self._restart_timers()
         return True
+
+    def change_bounds(self, limit_min: int, limit_max: int) -> None:
+        """Change the bounds. A limit beyond them moves to the nearer one."""
+        self._limit_min, self._limit_max = limit_min, limit_max
+        self.limit = max(limit_min, min(self.limit, limit_max))
+        self._restart_timers()
 
     @property
     def due_s(self) -> float | None:
@@ -52,9 +63,12 @@ class Scale:
             return self._idle_since_s + self._down_after_s
         return None
 
-    def _update_timers(self, now_s: float, running: int, queued: int) -> None:
-        busy = running >= self.limit and queued > 0 and self.limit < self._limit_max
-        idle = running < self.limit and queued == 0 and self.limit > self._limit_min
+    def _restart_timers(self) -> None:
+        self._busy_since_s = self._idle_since_s = None
+
+    def _update_timers(self, now_s: float, load: int) -> None:
+        busy = self.limit < load and self.limit < self._limit_max
+        idle = self.limit > load and self.limit > self._limit_min
         self._busy_since_s = _start_time(self._busy_since_s, now_s) if busy else None
         self._idle_since_s = _start_time(self._idle_since_s, now_s) if idle else None
 

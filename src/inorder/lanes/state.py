@@ -242,6 +242,23 @@ class LaneState:
             waiter.decision = Reason.CLOSED
             self._wake(waiter)
 
+    def change(self, config: LaneConfig, now_s: float) -> None:
+        """Apply other bounds and another rate. Tasks that run beyond a lower bound go on, and none is dropped."""
+        self.config = config
+        self.scale.change_bounds(config.min_concurrency or config.max_concurrency, config.max_concurrency)
+        self.is_dynamic = self.scale.is_dynamic
+        self.slots = self.scale.limit + config.capacity
+        self.queue.capacity = max(self.queue.capacity, config.max_concurrency + config.capacity)
+        if config.rate_per_s is None:
+            self.bucket = None
+        elif self.bucket is None:
+            self.bucket = TokenBucket(config.rate_per_s, config.burst)
+        else:
+            self.bucket.change(config.rate_per_s, config.burst, now_s)
+        self.update(now_s)
+        if self.waiters:
+            self._wake(self.waiters.peek())  # it may wait for a token, for as long as the former rate asked for
+
     def update(self, now_s: float) -> None:
         """Scale, start and admit what a change or the passing of time makes possible."""
         if self.is_dynamic:
@@ -319,7 +336,7 @@ class LaneState:
         return True
 
     def _observe(self, now_s: float) -> None:
-        if self.scale.observe(now_s, self.running, len(self.queue)):
+        if self.scale.observe(now_s, self.running + len(self.queue)):
             self.slots = self.scale.limit + self.config.capacity
 
     def _enqueue(self, ticket: AnyTicket, now_s: float) -> None:

@@ -35,6 +35,12 @@ class TokenBucket:
         """Put back the token of an admission that was withdrawn. Never exceeds the burst."""
         self._tokens = min(self._burst, self._tokens + 1.0)
 
+    def change(self, rate_per_s: float, burst: int, now_s: float) -> None:
+        """Change the rate from now on. Tokens above the new burst are lost."""
+        self._refill(now_s)
+        self._rate_per_s, self._burst = rate_per_s, float(burst)
+        self._tokens = min(self._tokens, self._burst)
+
     def _refill(self, now_s: float) -> None:
         if self._refilled_at_s is not None and now_s > self._refilled_at_s:
             self._tokens = min(self._burst, self._tokens + (now_s - self._refilled_at_s) * self._rate_per_s)
