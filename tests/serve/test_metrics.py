@@ -10,8 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import inorder
+from inorder.lanes import Lane, LaneConfig, LaneManager
 from inorder.serve.api.metrics import FILE_FAMILIES
 from inorder.serve.request_metrics import SERVER_FAMILIES
+from inorder.stage.monitor.lane_metrics import LANE_FAMILIES
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.prometheus import FAMILIES, format_sample
 from tests.serve.conftest import make_client
@@ -48,8 +50,8 @@ def read(client: TestClient) -> dict[str, dict[str, float]]:
     return parse(response.text)
 
 
-NOT_NUMBERS = ("head", "oldest_blocked_state", "running", "waiting_for")
-"""Metrics of the telemetry that the format cannot represent."""
+NOT_NUMBERS = ("head", "lanes", "oldest_blocked_state", "running", "waiting_for")
+"""Metrics of the telemetry that the format cannot represent, and lanes, which have names of their own."""
 
 
 def test_every_metric_of_the_telemetry_has_a_name() -> None:
@@ -57,9 +59,9 @@ def test_every_metric_of_the_telemetry_has_a_name() -> None:
     assert sorted([*shown, *NOT_NUMBERS]) == sorted(METRICS)
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *FILE_FAMILIES, *SERVER_FAMILIES])
+@pytest.mark.parametrize("name", [*FAMILIES, *LANE_FAMILIES, *FILE_FAMILIES, *SERVER_FAMILIES])
 def test_names_have_base_units_and_counters_end_with_total(name: str) -> None:
-    kind, text = (FAMILIES | FILE_FAMILIES | SERVER_FAMILIES)[name][:2]
+    kind, text = (FAMILIES | LANE_FAMILIES | FILE_FAMILIES | SERVER_FAMILIES)[name][:2]
     assert name.startswith("inorder_")
     assert (kind == "counter") == name.endswith("_total")
     assert "_ms" not in name
@@ -79,6 +81,34 @@ def test_the_latest_run_of_every_stage_is_shown(client: TestClient) -> None:
     assert found["inorder_run_end_time_seconds"][labels] >= found["inorder_run_start_time_seconds"][labels]
     stages = {re.search('stage="([^"]+)"', each)[1] for each in found["inorder_run_info"]}  # type: ignore[index]
     assert stages == {"run"}
+
+
+@pytest.mark.req("LAN-9")
+def test_the_lanes_of_a_run_and_of_its_resources_are_shown(tmp_path: Path) -> None:
+    calls = Lane(LaneConfig(name="calls", max_concurrency=3))
+    managed = LaneManager(LaneConfig(name="calls", max_concurrency=1), LaneConfig(name="slow"))
+
+    def open_lanes(ctx: inorder.StageContext) -> None:
+        ctx.resources["api"], ctx.resources["others"] = calls, managed
+
+    def work(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
+        ctx.resources["api"].submit(int, item.item_id).result()
+
+    path = tmp_path / "lanes.prom"
+    plan = inorder.StagePlan("count", [inorder.WorkItem(item_id=str(number)) for number in range(5)])
+    options = inorder.StageOptions(data=tmp_path / "data", metrics_file=path, progress="none", workers=2)
+    with calls, managed:
+        inorder.run_stage(plan, work, options, inorder.StageHooks(before_stage=open_lanes))
+    found = parse(path.read_text())
+    labels = 'data="data",stage="count",lane='
+    assert found["inorder_lane_concurrency"][f'{labels}"calls"'] == 3
+    assert found["inorder_lane_concurrency"][f'{labels}"others.calls"'] == 1
+    assert found["inorder_lane_submissions_total"][f'{labels}"calls",outcome="accepted"'] == 5
+    assert found["inorder_lane_tasks_total"][f'{labels}"calls",state="completed"'] == 5
+    assert found["inorder_lane_tasks_total"][f'{labels}"commit",state="completed"'] >= 1
+    assert found["inorder_lane_run_seconds_count"][f'{labels}"calls"'] == 5
+    assert f'{labels}"calls",quantile="0.95"' in found["inorder_lane_wait_seconds"]
+    assert f'{labels}"slow"' in found["inorder_lane_queued_tasks"]
 
 
 @pytest.mark.req("PIP-5")
@@ -153,7 +183,7 @@ def test_the_dashboard_uses_only_names_that_exist() -> None:
     panels = json.loads(dashboard.read_text(encoding="utf-8"))["panels"]
     queries = [target["expr"] for panel in panels for target in panel["targets"]]
     words = {word for query in queries for word in re.findall("inorder_[a-z_]+", query)}
-    known = {*FAMILIES, *FILE_FAMILIES, *SERVER_FAMILIES}
+    known = {*FAMILIES, *LANE_FAMILIES, *FILE_FAMILIES, *SERVER_FAMILIES}
     assert {re.sub(r"_(bucket|count|sum)$", "", word) if word not in known else word for word in words} <= known
     assert len(words) >= 15
     assert len({panel["id"] for panel in panels}) == len(panels)

@@ -16,6 +16,7 @@ from inorder.stage import options as stage_options
 from inorder.stage.data_layout import RESERVED_FOLDERS, DataLayout, resolve_output
 from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
 from inorder.stage.monitor.attempt_log import ATTEMPT_STATUSES
+from inorder.stage.monitor.lane_metrics import LANE_FAMILIES
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.otel import INSTRUMENTS
 from inorder.stage.monitor.progress import StageProgress, format_line, format_stopping
@@ -155,6 +156,10 @@ def prometheus_metrics() -> str:
 
 def prometheus_files() -> str:
     return table(("name", "type", "help"), [(code(name), *said) for name, said in FILE_FAMILIES.items()])
+
+
+def prometheus_lanes() -> str:
+    return table(("name", "type", "help"), [(code(name), *said) for name, said in LANE_FAMILIES.items()])
 
 
 def prometheus_watch() -> str:

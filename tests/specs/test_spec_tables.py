@@ -69,6 +69,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("observability.md", "otel-instruments"): stage.instruments,
     ("observability.md", "prometheus-metrics"): stage.prometheus_metrics,
     ("observability.md", "prometheus-files"): stage.prometheus_files,
+    ("observability.md", "prometheus-lanes"): stage.prometheus_lanes,
     ("observability.md", "prometheus-watch"): stage.prometheus_watch,
     ("observability.md", "prometheus-server"): stage.prometheus_server,
 }
@@ -94,6 +95,7 @@ PROVES = {
     "telemetry-metrics": "RUN-10",
     "prometheus-metrics": "VIS-3",
     "prometheus-files": "VIS-3",
+    "prometheus-lanes": "LAN-9",
     "prometheus-watch": "VIS-3",
     "prometheus-server": "VIS-3",
 }

@@ -155,6 +155,11 @@ class PoolEngine:
         self._tickets: dict[int, Ticket[None]] = {}
         self._lane = Lane(LaneConfig(name=name, max_concurrency=count, capacity=count))
 
+    @property
+    def lanes(self) -> list[Lane]:
+        """The lane that lends threads to the workers."""
+        return [self._lane]
+
     def start(self) -> None:
         """Create the workers, or the first ones; each pulls."""
         for _ in range(self._start_count):

@@ -233,11 +233,11 @@ class ThreadedCommit:
         self._inner = lane
         self._wake = wake
         self._reports: deque[int | BaseException] = deque()
-        self._lane = Lane(LaneConfig(name="commit", max_concurrency=1, capacity=1))
+        self.lane = Lane(LaneConfig(name="commit", max_concurrency=1, capacity=1))
 
     def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
         """Hand a run to the thread."""
-        self._lane.submit(self._commit_and_report, run, items)
+        self.lane.submit(self._commit_and_report, run, items)
 
     def poll_committed(self) -> int | None:
         """Return the end of a run that was committed since the last call. Raises what a failed commit raised."""
@@ -250,17 +250,17 @@ class ThreadedCommit:
 
     def finish(self, *, is_end: bool, is_complete: bool = False) -> None:
         """Wait for the thread and write the last checkpoint."""
-        self._lane.close(drain=True)
+        self.lane.close(drain=True)
         self._inner.finish(is_end=is_end, is_complete=is_complete)
 
     def mark_distrusted(self) -> None:
         """Wait for the thread and note on disk that a sync failed."""
-        self._lane.close(drain=True)
+        self.lane.close(drain=True)
         self._inner.mark_distrusted()
 
     def close(self) -> None:
         """Wait for the thread, then close the journal and every sink."""
-        self._lane.close(drain=True)
+        self.lane.close(drain=True)
         self._inner.close()
 
     def _commit_and_report(self, run: CommitRun, items: Sequence[Any]) -> None:

@@ -23,6 +23,7 @@ from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
+from inorder.lanes import Lane
 from inorder.runtime.commit import CommitJournal, CommitLane, Describe, ThreadedCommit, describe_plain
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
@@ -108,6 +109,11 @@ class DurableRun:
             answer=job.answer,
             offer=job.offer,
         )
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """The lane of the commit thread, if there is one."""
+        return [self._lane.lane] if isinstance(self._lane, ThreadedCommit) else []
 
     def run(self) -> Summary:
         """Run to the end. A run that was cancelled or stopped by an infrastructure failure can be resumed."""

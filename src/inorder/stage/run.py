@@ -280,6 +280,8 @@ class _StageRun:
             lambda: spec.worker_count if scaled is None else scaled.workers,
             results,
             lambda: position.part_count,
+            [*getattr(engine, "lanes", ()), *run.lanes],
+            self._resources,
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:

@@ -61,6 +61,7 @@ METRICS = {
         "what the cursor waits for: `seq`, `item_id`, `state`, `worker`, `running_s`, `step`, `progress`",
     ),
     "running": ("gauge", "items that workers are running, the 16 that run longest, with what they report"),
+    "lanes": ("gauge", "the lanes of the run and of the resources of the stage, by name: counts, `wait_ms`, `run_ms`"),
     "item_queue_ms": ("histogram", "per item, from being read from the plan to its first dispatch"),
     "item_start_ms": ("histogram", "per item, from the dispatch of its final attempt to its start in the worker"),
     "item_exec_ms": ("histogram", "per item, time of the final attempt in its worker; skipped items are left out"),

@@ -14,6 +14,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.engines.base import ResizableEngine
 from inorder.errors import InvariantViolation
 from inorder.host.filesystem import SystemFilesystem
+from inorder.lanes import Lane
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
 from inorder.runtime.result_log import ResultLog
@@ -25,6 +26,7 @@ from inorder.stage.options import StageOptions
 from .attempt_log import AttemptLog
 from .gpu import read_gpu_memory_bytes
 from .histograms import ErrorTally, Histogram, SlowestItems
+from .lane_metrics import describe_lanes
 from .live import LiveState
 from .measures import MeasureSums
 from .metrics import RunMetrics
@@ -79,6 +81,8 @@ class RunMonitor:
         self._runtime: Runtime | None = None
         self._results: ResultLog | None = None
         self._count_workers: Callable[[], int] = lambda: 0
+        self._lanes: Sequence[Lane] = ()
+        self._lane_resources: Mapping[str, Any] = {}
         self._is_ending = threading.Event()
         self._ticker: threading.Thread | None = None
         filesystem = SystemFilesystem()
@@ -104,9 +108,12 @@ class RunMonitor:
         count_workers: Callable[[], int],
         results: ResultLog,
         count_parts: Callable[[], int],
+        lanes: Sequence[Lane],
+        resources: Mapping[str, Any],
     ) -> None:
         """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over.
-        `count_parts` returns how many of the items that were read from the plan are parts of others."""
+        `count_parts` returns how many of the items that were read from the plan are parts of others. The metrics have
+        these lanes, and those among the resources."""
         if self._ticker is not None:
             self._stop_ticker()
             self._display.stop()
@@ -115,6 +122,7 @@ class RunMonitor:
         self._activity = ActivityReader(engine)
         self._count_workers = count_workers
         self._results = results
+        self._lanes, self._lane_resources = lanes, resources
         self._resumed_end = resume_point.end
         self._metrics = RunMetrics(resume_point.end, None if self._otel is None else self._otel.record_queued)
         self._count_parts = count_parts
@@ -305,6 +313,7 @@ class RunMonitor:
             **self._gauges,
             **{name: histogram.summarize() for name, histogram in histograms.items()},
             errors=dict(self._errors.categories),
+            lanes=describe_lanes(self._lanes, self._lane_resources),
         )
         self._flush()
 

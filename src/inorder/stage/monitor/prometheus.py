@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 
+from .lane_metrics import LANE_FAMILIES, list_gauges, list_summaries
 from .latest import LatestRun, read_latest_runs
 from .metrics import METRICS
 
@@ -108,6 +109,10 @@ def format_metrics(runs: Sequence[tuple[str, LatestRun]]) -> str:
         samples = [line for data, run in runs for line in _list_samples(name, family, data, run)]
         if samples:
             lines += [*format_head(name, family.kind, family.help), *samples]
+    for name, (kind, help_text) in LANE_FAMILIES.items():
+        samples = [line for data, run in runs for line in _list_lane_samples(name, kind, data, run)]
+        if samples:
+            lines += [*format_head(name, kind, help_text), *samples]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -154,6 +159,17 @@ def _list_samples(name: str, family: MetricFamily, data: str, run: LatestRun) ->
             yield format_sample(name, labels, value)
 
 
+def _list_lane_samples(name: str, kind: str, data: str, run: LatestRun) -> Iterator[str]:
+    labels = {"data": data, "stage": run.stage}
+    lanes = run.snapshot.get("lanes") or {}
+    if kind == "summary":
+        for lane, durations in list_summaries(name, lanes):
+            yield from _list_summary(name, labels | {"lane": lane}, durations)
+    else:
+        for more, value in list_gauges(name, lanes):
+            yield format_sample(name, labels | more, value)
+
+
 def _list_run_samples(name: str, labels: Labels, run: LatestRun) -> Iterator[str]:
     match name.removeprefix("inorder_run_"):
         case "info":
@@ -182,7 +198,8 @@ def _list_summary(name: str, labels: Labels, histogram: Mapping[str, float]) -> 
     if not histogram.get("count"):
         return
     for field, quantile in _QUANTILES.items():
-        yield format_sample(name, labels | {"quantile": quantile}, round(histogram[field] / 1000, 9))
+        if field in histogram:
+            yield format_sample(name, labels | {"quantile": quantile}, round(histogram[field] / 1000, 9))
     if "sum" in histogram:
         yield format_sample(f"{name}_sum", labels, round(histogram["sum"] / 1000, 9))
     yield format_sample(f"{name}_count", labels, histogram["count"])
