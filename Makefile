@@ -111,6 +111,9 @@ bench: $(STAMP) $(BENCH_STAMP) ## measure kernel, journal, stage, lanes and imap
 	$(RUN) bench/journal.py
 	$(RUN) bench/stage.py
 	$(RUN) bench/lanes.py
+	$(RUN) bench/scaling.py
+	$(RUN) bench/windows.py
+	$(RUN) bench/workers.py
 	$(BENCH_RUN) bench/imap.py
 
 bench-peers: $(BENCH_STAMP) ## install the tools that imap and the PDF reader are compared with

@@ -202,8 +202,8 @@ def compare_virtual() -> dict[str, dict[str, float]]:
 def compare_real(rounds: int) -> dict[str, dict[str, list[float]]]:
     """Seconds of real runs of some shapes: least, median and most."""
     figures = {}
-    shapes = make_shapes(1500)
-    for name in ("even", "stragglers", "long stragglers"):
+    shapes = make_shapes(3000)
+    for name in ("even", "stragglers"):
         found = [compare(run_real, shapes[name]) for _ in range(rounds)]
         figures[name] = {
             label: [f([each[label] for each in found]) for f in (min, statistics.median, max)] for label in found[0]

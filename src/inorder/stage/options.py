@@ -113,7 +113,8 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long running items may continue after a cancel, or after the error budget is exceeded. Then processes are
     killed, and items that still run in threads are named in a warning."""
     adaptive: bool = False
-    """Adapt the number of workers between 1 and `workers` to the measured throughput."""
+    """Adapt the number of workers between 1 and `workers` to the measured throughput: more only while that makes it
+    rise."""
     attempts_log: bool = False
     """Log the start and end of every attempt to `DATA/attempts`."""
     telemetry: bool = True

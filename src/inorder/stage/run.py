@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.commands import Command, Summary
-from inorder.core.events import Event
+from inorder.core.events import Event, Finished
 from inorder.core.transitions import State
 from inorder.engines.factory import EngineSpec
 from inorder.engines.process.idle import IdleProcesses
@@ -65,8 +65,6 @@ from .staged_results import StageResultCodec
 from .worker import StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
-_SKIP = int(State.TERMINAL_SKIP)
-_FAIL = int(State.TERMINAL_FAIL)
 MakeManifest = Callable[[Callable[[Entry], dict[str, Any]], dict[str, Any]], Sink]
 """Makes the sink for manifest rows from the function that makes a row, and the `__config__` row."""
 _ONE_SHOT = (
@@ -300,6 +298,8 @@ class _StageRun:
         """Called after every step of the kernel, before its commands are performed."""
         require_disk_space(event)
         if self._autoscaler is not None:
+            if type(event) is Finished:
+                self._autoscaler.record(event.worker, event.envelopes, now_ms)
             self._autoscaler.adjust(now_ms)
         self._monitor.observe(now_ms, event, commands)
 
@@ -363,8 +363,6 @@ class _StageRun:
         for entry in entries:
             if entry.outcome == _SUCCESS:
                 self._cache.put_inputs(entry.payload.inputs)
-            if self._autoscaler is not None and entry.outcome != _SKIP:
-                self._autoscaler.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
         self._monitor.record_committed(entries, {} if self._hooks.after_item is None else self._call_after(entries))
 
     def _call_after(self, entries: Sequence[Entry]) -> dict[int, Mapping[str, Any]]:
