@@ -153,7 +153,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "the commit lag shrinks a window although workers were idle",
         "core/windows/window.py",
         "if snapshot.starved_steps:\n",
-        "if snapshot.starved_steps and snapshot.commit_lag <= LAG_ENTRIES:\n",
+        "if snapshot.starved_steps and snapshot.commit_lag <= options.lag_entries:\n",
         "tests/core/windows/test_window.py",
     ),
     Mutant(

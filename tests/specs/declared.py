@@ -15,7 +15,7 @@ from inorder.core.pressure import SIGNALS, USER_OPTIONS, Level, Pressure
 from inorder.core.retry import backoff_ms
 from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
 from inorder.core.windows import window as windows_module
-from inorder.core.windows.window import LAG_ENTRIES, SizingSnapshot, choose_target
+from inorder.core.windows.window import SizingSnapshot, choose_target
 from inorder.engines.error_table import RULES, TRANSIENT_ERRNOS
 from inorder.errors import Category, Failure
 from inorder.runtime import limits as limits_module
@@ -129,11 +129,11 @@ def sizing() -> str:
         {"retries": limits.entries // 4 - 1},
         {"retries": limits.entries // 4},
         {"resident_bytes": 4001, "resident_bytes_soft": 4000},
-        {"commit_lag": LAG_ENTRIES},
-        {"commit_lag": LAG_ENTRIES + 1},
+        {"commit_lag": limits.lag_entries},
+        {"commit_lag": limits.lag_entries + 1},
         {"starved_steps": 1},
         {"starved_steps": 1, "elapsed_ms": 500, "starved_ms": 400},
-        {"starved_steps": 1, "commit_lag": LAG_ENTRIES + 1},
+        {"starved_steps": 1, "commit_lag": limits.lag_entries + 1},
         {"starved_steps": 1, "retries": limits.entries},
         {"starved_steps": 1, "used_bytes": quiet.bytes_soft + 1},
         {"starved_entries": 256, "retries": limits.entries},

@@ -46,6 +46,9 @@ class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted bytes of a window: keeps one window from holding more results than memory."""
     adaptive: bool = False
     """Resize windows at boundaries from recorded snapshots."""
+    lag_entries: int = 1024
+    """Commit lag above which adaptive sizing makes windows smaller if no worker is idle. It does not depend on their
+    present size: the second window is computed while the first commits, so the lag is always a good part of it."""
     plan_ahead: int = 1024
     """Items read from the plan before workers need them: a schedule orders only the items it can see."""
     plan_by_demand: bool = False
@@ -57,6 +60,7 @@ class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
         _require_between("windows.entries", self.entries, self.entries_min, self.entries_max)
         _require_between("windows.span_max", self.span_max, 1, 2**24)
         _require_between("windows.bytes_max", self.bytes_max, 1, 2**62)
+        _require_between("windows.lag_entries", self.lag_entries, 1, 2**24)
         _require_between("windows.plan_ahead", self.plan_ahead, 1, 2**20)
         require(self.cost_max > 0, f"option windows.cost_max must be above 0, got {self.cost_max}")
 

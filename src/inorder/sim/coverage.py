@@ -13,7 +13,8 @@ from .world import WorldReport
 _DECISIONS = (
     "shrink: buffered bytes above the soft mark",
     "shrink: a quarter of the window was retried",
-    "shrink: the commit lag is more than half a window",
+    "shrink: resident memory above the soft mark",
+    "shrink: the commit lag is above its mark",
     "grow: workers were idle",
     "keep",
 )

@@ -180,6 +180,7 @@ def _draw_options(rng: Random, items: tuple[SimItem, ...]) -> KernelOptions:
             cost_max=float("inf") if is_roomy else rng.choice((float("inf"), 60.0)),
             bytes_max=10**9 if is_roomy else rng.choice((10**9, 500)),
             adaptive=adaptive,
+            lag_entries=4,
             plan_ahead=64 if is_roomy else rng.choice((1, 4, 64, 64)),
             plan_by_demand=not is_roomy and rng.random() < 0.3,
         ),

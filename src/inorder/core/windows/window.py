@@ -29,9 +29,6 @@ ACTIVE_WINDOWS_MAX = 2
 """The first commits, the second computes ahead. Fixed: to tolerate longer stragglers, make windows larger."""
 GROWTH_MIN, GROWTH_MAX = 2, 64
 """Bounds of the factor by which idle workers enlarge the next window."""
-LAG_ENTRIES = 1024
-"""A longer commit lag makes the next window smaller, if no worker is idle. It does not depend on the present size: the
-second window is computed while the first commits, so the lag is always a good part of it."""
 _JSON = msgspec.json.Encoder()
 _SLICE = 256
 """Items that are compared with the caps of a window at a time."""
@@ -268,8 +265,8 @@ def choose_target(options: WindowOptions, snapshot: SizingSnapshot) -> tuple[int
         return min(options.entries_max, target * _choose_growth(snapshot)), "grow: workers were idle"
     if snapshot.retries * 4 >= snapshot.entries:
         return smaller, "shrink: a quarter of the window was retried"
-    if snapshot.commit_lag > LAG_ENTRIES:
-        return smaller, f"shrink: the commit lag is above {LAG_ENTRIES} items"
+    if snapshot.commit_lag > options.lag_entries:
+        return smaller, "shrink: the commit lag is above its mark"
     return target, "keep"
 
 
