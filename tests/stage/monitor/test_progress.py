@@ -184,7 +184,7 @@ def test_a_stop_is_announced_with_what_can_be_done(place: Place, capsys: pytest.
     )
     place.run([place.item("a", "fail"), place.item("b")], progress="lines", error_budget=0)
     assert capsys.readouterr().err.splitlines()[0] == (
-        "[shout] stopping: error budget of 0 exceeded at seq 0; waiting up to 5 s for running items"
+        "[shout] stopping: error budget of 0 exceeded; waiting up to 5 s for running items"
     )
 
 

@@ -130,7 +130,7 @@ def test_two_runs_on_one_data_at_once_are_refused_and_the_first_is_unharmed(plac
 
     assert place.run([inorder.WorkItem(item_id="a")], worker).succeeded == 1
     [error] = refused
-    assert f"stage shout of {place.data} is in use by process" in str(error)
+    assert f"{place.data} (shout) is in use by process" in str(error)
     assert error.exit_code == 5
     assert list(place.rows()) == ["a"]
 
