@@ -94,6 +94,7 @@ def test_a_file_shows_what_each_step_made_of_it(client: TestClient) -> None:
     assert all(step["duration_s"] > 0 for step in steps.values())
 
 
+@pytest.mark.process
 def test_source_code_goes_through_its_own_steps(client: TestClient) -> None:
     state = client.get("/api/document?id=docs/lamp.py").json()["state"]
     assert (state["status"], state["is_code"]) == ("read", True)
