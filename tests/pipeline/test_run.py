@@ -7,7 +7,7 @@ import pytest
 
 from inorder.documents.chunk.settings import ChunkSettings
 from inorder.documents.convert import settings as convert_settings
-from inorder.pipeline.outcome import FileCounts
+from inorder.pipeline.outcome import FileCounts, format_outcome
 from inorder.pipeline.state import read_state
 from tests.documents.pdf_files import draw_lines, draw_pdf
 
@@ -236,3 +236,22 @@ def test_a_document_without_any_text_is_not_counted_as_searchable(docs: Path, li
     outcome = library.run(docs)
     assert (outcome.counts.new, outcome.documents, outcome.files_without_text) == (5, 3, 1)
     assert read_state(str(library.data)).documents == 3
+
+
+@pytest.mark.req("PIP-5")
+def test_the_summary_accounts_for_every_failed_file(tmp_path: Path, library: Library) -> None:
+    names = ("a.docx", "b.xlsx", "c.pptx", "d.odt", "e.epub")
+    write(tmp_path / "docs", **{name: b"PK\x03\x04 torn" + name.encode() for name in names}, **{"f.md": NOTE})
+    outcome = library.run(tmp_path / "docs")
+    lines = format_outcome(outcome)
+    shown = [line for line in lines if line.startswith("failed: ") and "more, for other" not in line]
+    counted = sum(1 + (int(line.rpartition("[and ")[2].split()[0]) if "[and " in line else 0) for line in shown)
+    rest = next((int(line.split()[1]) for line in lines if "more, for other" in line), 0)
+    assert rest > 0
+    assert counted + rest == outcome.failed == len(names)
+
+
+def test_a_first_run_names_the_next_command_also_if_a_scan_cannot_be_found(docs: Path, library: Library) -> None:
+    write(docs, **{"scan.pdf": draw_pdf(lambda canvas: None)})
+    assert format_outcome(library.run(docs))[-1] == 'next: inorder search "WORDS"'
+    assert format_outcome(library.run(docs))[-1] != 'next: inorder search "WORDS"'

@@ -27,18 +27,19 @@ _UsageError: Any = typer.BadParameter.__base__
 """The exception for a mistake on the command line. Typer does not export it."""
 
 
-class ExampleFirst:
-    """Help that begins with an example."""
+def write_example(ctx: Any, formatter: Any) -> None:
+    """Write the example that help begins with."""
+    path = ctx.command_path.partition(" ")[2]
+    formatter.write(f"Example: {EXAMPLES[path]}\n\n")
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose help shows options in titled sections, with the defaults that hold for it."""
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Write the example and the usage."""
-        path = ctx.command_path.partition(" ")[2]
-        formatter.write(f"Example: {EXAMPLES[path]}\n\n")
-        super().format_usage(ctx, formatter)  # type: ignore[misc]
-
-
-class SectionedCommand(ExampleFirst, TyperCommand):
-    """A command whose help shows options in titled sections, with the defaults that hold for it."""
+        write_example(ctx, formatter)
+        super().format_usage(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the sections."""
@@ -78,8 +79,13 @@ def load_command(name: str) -> Any:
     return command
 
 
-class ExampleGroup(ExampleFirst, TyperGroup):
+class ExampleGroup(TyperGroup):
     """A group of commands whose help begins with an example."""
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the example and the usage."""
+        write_example(ctx, formatter)
+        super().format_usage(ctx, formatter)
 
 
 class CommandGroup(ExampleGroup):

@@ -216,14 +216,18 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     lines += label_lines("not read", list_not_read(outcome))
     if is_verbose and outcome.steps:
         lines.append(f"steps: {describe_steps(outcome.steps)}")
-    lines += [f"failed: {_describe_error(error)}" for error in outcome.errors[:_ERRORS_SHOWN]]
+    shown = outcome.errors[:_ERRORS_SHOWN]
+    lines += [f"failed: {_describe_error(error)}" for error in shown]
+    rest = outcome.failed - sum(error.count for error in shown)
+    if shown and rest > 0:
+        lines.append(f"failed: {rest:,} more, for other reasons or in earlier runs")
     if outcome.failed:
         lines.append(f"{outcome.failed:,} failed: inorder failures{data_option}")
     if outcome.stop_kind == "error budget":
         lines.append("next: run the same command again to resume, perhaps with a larger --error-budget")
     elif outcome.stop_kind is not None:
         lines.append("next: run the same command again to resume")
-    elif outcome.counts.new and outcome.counts.new == outcome.documents + outcome.source_files:
+    elif 0 < outcome.documents + outcome.source_files <= outcome.counts.new:
         lines.append(f'next: inorder search "WORDS"{data_option}')
     return lines
 
