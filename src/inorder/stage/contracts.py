@@ -136,7 +136,7 @@ class StagePlan(msgspec.Struct, frozen=True):
     unit: str = ""
     """What the items are for a user, in the plural, for progress: `files`. Empty: they are items."""
     count_expected: Callable[[], int] | None = None
-    """Returns `expected_items` as it is known by now, while the items are read; None: it stays as it is."""
+    """Returns a better estimate of `expected_items` while the items are read. None: there is none."""
 
     def __post_init__(self) -> None:
         require(
