@@ -48,8 +48,9 @@ def plan(
 
     There is a line for each file that has something to do, with the steps and why they run. A step that reads the
     result of an earlier one may not run: `chunk: if the document changes`. The last lines are the summary that the
-    run would print if all steps succeed. Hidden files and files that ignore files name are not counted; `inorder explain` names
-    the rule. Give the settings that the run will be given. DATA need not exist, and nothing is written.
+    run would print if all steps succeed. Hidden files and files that ignore files name are not counted;
+    `inorder explain` names the rule. Give the settings that the run will be given. DATA need not exist, and nothing
+    is written.
 
     For each item of a stage of your own it says what happens to it, and why.
     """
