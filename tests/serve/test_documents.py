@@ -120,6 +120,22 @@ def test_a_file_says_why_it_failed_what_was_lost_and_what_would_help(tmp_path: P
     assert scanned["lost"][0] == "1 of 3 pages without text"
     assert any("page 2" in text for text in scanned["lost"])
     assert (empty["status"], empty["reason"], empty["steps"]) == ("not read", "the file is empty", [])
+    assert empty["help"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "advice"),
+    [
+        ("photo.png", b"\x89PNG\r\n\x1a\n0000", "add --ocr"),
+        ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "save as .docx, .xlsx, .pptx"),
+    ],
+)
+def test_a_file_that_is_not_read_says_what_would_help(tmp_path: Path, name: str, content: bytes, advice: str) -> None:
+    site = Site(tmp_path)
+    (site.docs / name).write_bytes(content)
+    site.read_docs()
+    state = make_client(site.data).get(f"/api/document?id=docs/{name}").json()["state"]
+    assert (state["status"], advice in state["help"]) == ("not read", True)
 
 
 def test_tables_are_tables(client: TestClient) -> None:

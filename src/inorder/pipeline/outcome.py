@@ -14,7 +14,7 @@ import msgspec
 from inorder.code.rules import IGNORED
 from inorder.stage.contracts import StageErrorSummary
 
-from .remedies import OCR, describe_ocr, find_remedy, is_encrypted
+from .remedies import describe_ocr, find_advice, find_remedy, is_encrypted
 
 FileClass = Literal["new", "changed", "unchanged", "copy", "failed", "not read", "removed"]
 _FIELDS = {"copy": "copies", "not read": "not_read"}
@@ -161,7 +161,7 @@ def describe_not_read(
     by_advice: dict[str, Counter[str]] = {}
     for reason, types in not_read.items():
         remedy = find_remedy(reason)
-        advice = describe_ocr() if remedy.advice == OCR else remedy.advice
+        advice = find_advice(reason)
         for file_type, count in types.items():
             by_advice.setdefault(advice, Counter())[remedy.noun or file_type] += count
     nouns = {remedy.noun for remedy in map(find_remedy, not_read)}

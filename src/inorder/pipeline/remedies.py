@@ -57,6 +57,12 @@ def find_remedy(reason: str) -> Remedy:
     return next((found for start, found in _NOT_READ if reason.startswith(start)), Remedy(reason))
 
 
+def find_advice(reason: str) -> str:
+    """Return what helps with files that are not read for this reason, or why nothing does."""
+    advice = find_remedy(reason).advice
+    return describe_ocr() if advice == OCR else advice
+
+
 def describe_ocr() -> str:
     """Return what helps with images and scans, with the extra that it needs if that is not installed."""
     return OCR if find_spec(_OCR_MODULE) is not None else f"{OCR}; needs the extra ocr"

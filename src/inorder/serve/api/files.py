@@ -10,7 +10,7 @@ from inorder.library.reader import LibraryReader
 from inorder.library.states import FileStatus, FileStep, count_ids, list_statuses, read_states
 from inorder.pipeline.names import CHUNK, DOCTAGS, INDEX, STEPS
 from inorder.pipeline.outcome import name_type
-from inorder.pipeline.remedies import suggest_help
+from inorder.pipeline.remedies import describe_ocr, find_advice, suggest_help
 from inorder.serve.catalog import Catalog
 
 from .endpoint import DataParams
@@ -19,7 +19,6 @@ from .search import Facet
 _FACETS_MAX = 200
 _EXPECTED = {"document": (DOCTAGS, CHUNK, INDEX), "code": (INDEX,)}
 """By what a file is: the steps that every such file goes through."""
-_HELP_PAGES = "run again with --ocr, which reads the text of scanned pages"
 Status = Literal["", "read", "failed", "not read", "copy"]
 _Name = Annotated[str, msgspec.Meta(max_length=500)]
 
@@ -128,12 +127,13 @@ def describe_file(data: str, item_id: str) -> FileView | None:
     if file.copy_of:
         return FileView(status="copy", copy_of=file.copy_of)
     if file.reason:
-        return FileView(status="not read", reason=file.reason)
+        advice = find_advice(file.reason)
+        return FileView(status="not read", reason=file.reason, help="" if advice == file.reason else advice)
     steps = list(_list_steps(states, _EXPECTED.get(role, ())))
     pages = states[DOCTAGS].extras if DOCTAGS in states else {}
     without_text = pages.get("pages_without_text") or 0
     lost = [f"{without_text:,} of {pages['pages']:,} pages without text"] if without_text else []
-    help_ = _HELP_PAGES if without_text else ""
+    help_ = describe_ocr() if without_text else ""
     return FileView(
         status="read" if failure is None else "failed",
         reason="" if failure is None else failure.message,
