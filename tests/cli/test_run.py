@@ -154,7 +154,9 @@ def test_too_many_failures_are_exit_code_4_and_what_was_read_is_searchable(proje
     assert "stopped, too many failures after " in err
     assert "next: run the same command again to resume, perhaps with a larger --error-budget" in err
     assert run_in_process(["search", "words"], project, clean_environment())[0] == 0
+    assert "stopped, too many failures: " in run_in_process(["inspect"], project, clean_environment())[1]
     assert run(project)[0] == 3
+    assert ", ended: " in run_in_process(["inspect"], project, clean_environment())[1]
 
 
 # ---- options

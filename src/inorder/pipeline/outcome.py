@@ -260,11 +260,17 @@ def _describe_error(error: StageErrorSummary) -> str:
     return f"{error.item_id} ({error.category}): {message}{more}{advice}"
 
 
+def describe_end(outcome: RunOutcome | None) -> str:
+    """Return how a run that does not go on has ended."""
+    stop = None if outcome is None else outcome.stop_kind
+    return "ended" if stop is None else _STOPS.get(stop, "stopped, the machine failed")
+
+
 def format_headline(outcome: RunOutcome) -> str:
     """Return the counts of a run in one line, and why it was stopped, if it was."""
     counts = describe_counts(outcome.counts)
     if outcome.stop_kind is None:
         return f"{counts}   in {outcome.wall_s:.1f} s"
-    why = _STOPS.get(outcome.stop_kind, "stopped, the machine failed")
+    why = describe_end(outcome)
     reason = "" if outcome.stop_kind == "error budget" else f": {outcome.cancel_reason}"
     return f"{why} after {outcome.wall_s:.1f} s{reason}   ({counts})"

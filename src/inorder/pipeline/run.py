@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inorder.code.rules import RULE_FILES
+from inorder.core.state import StopKind
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Mark
 from inorder.library.reader import LibraryReader
@@ -115,7 +116,19 @@ class _PipelineRun:
             self._run_pass(MODELS, second, is_last=True)
         self._describe()
         self._outcome.wall_s = time.monotonic() - began_s
+        if self._outcome.stop_kind == StopKind.ERROR_BUDGET:
+            self._open_sink(is_last=False).close()  # its last publication did not know that the run was stopped
         return self._outcome
+
+    def _open_sink(self, *, is_last: bool) -> LibrarySink:
+        return LibrarySink(
+            self._data,
+            run_id=self._outcome.run_id,
+            read_entry=self._entries.list_results,
+            publishes=True,
+            is_last=is_last,
+            describe_run=lambda: encode_outcome(self._outcome),
+        )
 
     def _recover_models(self) -> None:
         """Recover the pass of models, if it was interrupted: the first pass of this run, which comes before it, moves
@@ -129,14 +142,7 @@ class _PipelineRun:
     def _run_pass(self, name: str, settings: PipelineSettings, *, is_last: bool) -> None:
         """Run one pass, which has a plan, a journal and a run of the one runner for itself, unless it has nothing to
         do. Files whose settings have changed become visible with the last one."""
-        sink = LibrarySink(
-            self._data,
-            run_id=self._outcome.run_id,
-            read_entry=self._entries.list_results,
-            publishes=True,
-            is_last=is_last,
-            describe_run=lambda: encode_outcome(self._outcome),
-        )
+        sink = self._open_sink(is_last=is_last)
         with (
             closing(sink),
             closing(LibraryReader(self._data)) as library,

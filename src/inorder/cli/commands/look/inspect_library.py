@@ -11,7 +11,7 @@ from inorder.cli.data_dir import DataDirectory, JournalState
 from inorder.cli.output import format_table, pluralize
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.names import MODELS, RUN, is_chosen, name_manifest
-from inorder.pipeline.outcome import describe_counts
+from inorder.pipeline.outcome import describe_counts, describe_end
 from inorder.pipeline.state import LibraryState, describe_state, read_state
 from inorder.report.contents import summarize_step
 from inorder.stage.monitor.live import read_live_state
@@ -48,9 +48,10 @@ def _describe_latest(data: DataDirectory, state: LibraryState) -> dict[str, Any]
     holder, journal = data.describe_holder(pass_), data.read_journal(RUN)
     unfinished_at = None if journal is None else journal.unfinished_at
     outcome = state.latest
+    ended = describe_end(outcome)
     return {
         "run_id": "" if outcome is None else outcome.run_id,
-        "state": "running" if holder else "ended" if unfinished_at is None else "interrupted",
+        "state": "running" if holder else ended if unfinished_at is None else "interrupted",
         "holder": holder,
         "counts": None if outcome is None else msgspec.to_builtins(outcome.counts),
         "line": "" if outcome is None else describe_counts(outcome.counts),
