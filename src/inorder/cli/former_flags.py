@@ -1,4 +1,4 @@
-"""Flags that have left the command line. They still work, hidden, with a warning. In version 0.3.0 this file goes, and
+"""Flags that have left the command line. They still work, hidden, with a warning. In version 0.4.0 this file goes, and
 what uses it in `parameters.py` and `config.py`."""
 
 import shlex
@@ -8,7 +8,7 @@ from typing import Any
 from inorder.cli.option_spec import OptionSpec
 from inorder.cli.output import info
 
-_GONE_IN = "0.3.0"
+_GONE_IN = "0.4.0"
 
 
 def warn_of_flags(options: Sequence[OptionSpec], given: Mapping[str, Any]) -> None:
