@@ -1,5 +1,6 @@
 """Which exceptions `imap` retries, in the calling thread, in threads and in processes."""
 
+import threading
 import time
 from typing import Any
 
@@ -52,8 +53,9 @@ def test_a_mapping_that_is_no_function_is_refused() -> None:
 
 @pytest.mark.process
 def test_a_mapping_that_cannot_be_sent_to_a_process_is_refused_with_what_to_do() -> None:
-    with pytest.raises(inorder.OperatorError, match=r"raise_kind cannot be sent to a process.*top level"):
-        inorder.imap(raise_kind, ["bug"], policy="cpu", classify=lambda error: None)
+    held = threading.Lock()
+    with pytest.raises(inorder.OperatorError, match=r"raise_kind cannot be sent to a worker process.*lock"):
+        inorder.imap(raise_kind, ["bug"], policy="cpu", classify=lambda error: held and None)
 
 
 def test_a_retry_waits_as_long_as_the_server_asked_for() -> None:

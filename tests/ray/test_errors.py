@@ -167,9 +167,8 @@ def test_a_function_of_the_calling_script_travels(machines: Machines) -> None:
 
 
 def test_ray_that_is_not_installed(cli: CommandLine) -> None:
-    """Two modules on the path hide the installed ones."""
+    """A module on the path hides the installed one."""
     (cli.folder / "ray.py").write_text("raise ImportError('no ray here')\n")
-    (cli.folder / "cloudpickle.py").write_text("raise ImportError('nor this')\n")
     said = error_line(cli, code=2, PYTHONPATH=prepend_path(cli.folder))
     assert said == "inorder: Ray is not installed; install it with: pip install 'inorder[ray]'"
 

@@ -30,7 +30,7 @@ EXTRAS = {
     "otel": ("opentelemetry",),
     "postgres": ("psycopg",),
     "qdrant": ("qdrant_client",),
-    "ray": ("cloudpickle", "ray"),
+    "ray": ("ray",),
     "remote": ("fsspec",),
     "s3": ("s3fs",),
     "serve": ("nh3", "pygments", "starlette", "uvicorn"),

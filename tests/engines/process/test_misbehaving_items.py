@@ -204,13 +204,20 @@ def test_a_large_array_arrives_as_a_view_of_shared_memory() -> None:
 
 
 @pytest.mark.parametrize("kind", ["lambda", "local"])
-def test_a_function_that_cannot_travel_is_refused_with_what_to_do(kind: str) -> None:
-    def local(item: int) -> int:
-        return item
+def test_a_function_without_a_name_travels_by_value(kind: str) -> None:
+    factor = 3
 
-    function = local if kind == "local" else lambda item: item
-    with pytest.raises(OperatorError, match=r"top level of a module.*functools\.partial.*policy='io'"):
-        imap(function, range(3), policy="cpu", workers=2)
+    def local(item: int) -> int:
+        return item * factor
+
+    function = local if kind == "local" else lambda item: item * factor
+    assert list(imap(function, range(3), policy="cpu", workers=2)) == [0, 3, 6]
+
+
+def test_a_function_that_cannot_travel_is_refused_with_what_to_do() -> None:
+    held = threading.Lock()
+    with pytest.raises(OperatorError, match=r"<lambda> cannot be sent .*lock.*; open that in the function"):
+        imap(lambda item: held, range(3), policy="cpu", workers=2)
 
 
 @pytest.fixture

@@ -28,8 +28,7 @@ from inorder.errors import InfrastructureError, OperatorError
 @pytest.fixture
 def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make Ray seem not to be installed."""
-    for package in ("ray", "cloudpickle"):
-        monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "ray", None)  # type: ignore[arg-type]
 
 
 class Ray:

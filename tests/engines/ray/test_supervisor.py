@@ -166,13 +166,6 @@ def test_a_node_sees_the_files_of_the_driver_if_it_finds_the_secret_in_the_marke
     assert hello.sees_files is sees_files
 
 
-def test_a_worker_process_does_not_load_the_main_module_of_the_actor(start: Start, main: ModuleType) -> None:
-    driver = start()
-    assert main.__spec__ is None
-    assert not hasattr(main, "__file__")
-    assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
-
-
 def test_folders_of_the_driver_s_path_that_exist_are_added_to_the_path(start: Start, tmp_path: Path) -> None:
     (tmp_path / "module_of_the_driver.py").write_text("def treble(number):\n    return number * 3\n")
     before = list(sys.path)

@@ -5,7 +5,6 @@ of a process is seen at once by its pipe, and affects no other worker. A process
 everything it started. An isolated item gets a process that has run nothing before.
 """
 
-import pickle
 import threading
 from collections.abc import Callable
 from time import monotonic
@@ -20,6 +19,7 @@ from inorder.errors import InfrastructureError, OperatorError
 
 from .idle import IdleProcesses
 from .lookahead import get_lookahead
+from .main_pickle import dump_for_worker
 from .transfer import PACKED_KINDS
 from .worker_process import ProcessDied, ProcessOptions, StartupError, WorkerProcess, pack_tasks, unpack_result
 
@@ -34,8 +34,6 @@ GROUP_FALL_MAX = 2
 GROUP_MAX = 128
 """Most items in a batch of such a worker. Results are committed in order: those of all others wait for a large batch
 that was given out first."""
-_MAIN_GUARD_HINT = "a script that starts work must do so under: if __name__ == '__main__':"
-_PICKLE_HINT = "bind arguments with functools.partial, or use policy='io' to run it in threads"
 
 
 class ProcessPoolWorker(PoolWorker):
@@ -273,7 +271,7 @@ class ProcessPoolWorker(PoolWorker):
 
 
 def _make_startup_error(cause: StartupError) -> Exception:
-    error = InfrastructureError(f"cannot start a worker process: {cause}; {_MAIN_GUARD_HINT}")
+    error = InfrastructureError(f"cannot start a worker process: {cause}")
     error.__cause__ = cause
     return error
 
@@ -315,18 +313,13 @@ class ProcessEngine(PoolEngine):
         return [pid for worker in workers if (pid := worker.process_id()) is not None]
 
 
-def pickle_function(
-    function: Callable[[Any], Any],
-    dumps: Callable[..., bytes] = pickle.dumps,
-    target: str = "a process",
-    hint: str = _PICKLE_HINT,
-) -> bytes:
+def pickle_function(function: Callable[[Any], Any]) -> bytes:
     """Pickle the function for the workers. Raises `OperatorError`, with what to do instead, if that is impossible."""
     try:
-        return bytes(dumps(function, protocol=5))
+        return dump_for_worker(function)
     except Exception as error:
         name = getattr(function, "__qualname__", repr(function))
         raise OperatorError(
-            f"{name} cannot be sent to {target} ({type(error).__name__}: {error}); define it at the top level of a "
-            f"module, {hint}"
+            f"{name} cannot be sent to a worker process ({type(error).__name__}: {error}): it, or what it uses of the "
+            "main script, holds an open file, a lock or a connection; open that in the function, or run it in threads"
         ) from error

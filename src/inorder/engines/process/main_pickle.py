@@ -1,7 +1,8 @@
-"""Pickling classes that are defined in the main script, between that script and processes with another `__main__`.
+"""Pickling between a script and worker processes, which do not import it.
 
-An item carries such a class by value, because the worker process has never seen it. A result carries it by name, and
-the script looks the name up in its own `__main__`.
+A function or an item carries by value what it uses of the main script, because the worker has never seen it; what is in
+a module travels by name. A result carries a class of the script by name, and the script looks it up in its own
+`__main__`.
 """
 
 import io
@@ -9,6 +10,7 @@ import pickle
 import sys
 from typing import Any
 
+_MAIN = b"__main__"
 _classes: dict[str, type[Any]] = {}
 """Classes of another script's `__main__` that were pickled in this process, by qualified name."""
 
@@ -20,9 +22,16 @@ def dump_by_name(value: Any, buffer_callback: Any = None) -> bytes:
     return file.getvalue()
 
 
-def dump_by_value(value: Any) -> bytes:
-    """Pickle a value together with the definitions of its classes of `__main__`."""
-    import cloudpickle
+def dump_for_worker(value: Any) -> bytes:
+    """Pickle a value together with what it uses of `__main__`, and with functions that have no name to be found by.
+    Raises whatever pickling raises."""
+    try:
+        data = pickle.dumps(value, protocol=5)
+        if _MAIN not in data:
+            return data
+    except Exception:
+        pass  # a lambda, for example; what nothing can pickle raises below
+    import cloudpickle  # here, because few programs need it
 
     return bytes(cloudpickle.dumps(value, protocol=5))
 

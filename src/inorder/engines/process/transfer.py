@@ -15,7 +15,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from .main_pickle import dump_by_name
+from .main_pickle import dump_by_name, dump_for_worker
 from .shared_status import create_shared_file
 
 SHARED_BYTES_MIN = 256 * 1024
@@ -38,7 +38,7 @@ _INTEGER_LIMIT = 2**63
 
 def pack_item(item: Any) -> Any:
     """Return a plain item as it is, and any other as the pickle that the worker loads when its turn has come."""
-    return item if type(item) in PLAIN_ITEMS else pickle.dumps(item, protocol=5)
+    return item if type(item) in PLAIN_ITEMS else dump_for_worker(item)
 
 
 def is_plain_result(value: Any) -> bool:

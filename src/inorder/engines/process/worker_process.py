@@ -19,7 +19,7 @@ from inorder.errors import Category, Failure, require
 from inorder.host.memory import read_resident_bytes
 
 from .shared_status import InheritedDescriptor, SharedStatus
-from .spawner import start_process
+from .spawner import SpawnedProcess, start_process
 from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
 from .worker_main import LOAD, READY, RELEASE, ResultMessage, worker_main
 
@@ -81,7 +81,7 @@ class WorkerProcess:
         """Items that it had run when it was given its function."""
         self.is_reused = False
         """Whether it has, or had, another function before."""
-        self._process = context.Process(
+        self._process = SpawnedProcess(
             target=worker_main,
             args=(
                 theirs,

@@ -20,13 +20,12 @@ from inorder.engines.pool import BEAT_S
 from inorder.engines.process.engine import pickle_function
 from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.progress import WorkerActivity
-from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.errors import InfrastructureError, require
 from inorder.version import __version__
 
 from .actor_handle import ActorHandle
 from .channel import ActorChannel, ActorEvents, ActorLost, Arrival, summarize_error
 from .cluster import (
-    RAY_MISSING,
     connect,
     count_fitting_workers,
     describe_capacity,
@@ -81,7 +80,7 @@ class RayEngine:
         self._packer = TaskPacker(files)
         self._follows_cluster = workers is None
         self._count = workers or 1
-        self._function_pickle = _pickle_function(function)
+        self._function_pickle = pickle_function(function)
         self._channel = ActorChannel(self._packer, self._function_pickle, self._limits, self._options.files)
         self._outbox = self._channel.outbox
         self._actors: set[ActorHandle] = set()
@@ -379,12 +378,3 @@ def _get_current_folder() -> str:
         return os.getcwd()
     except OSError:  # it was removed
         return ""
-
-
-def _pickle_function(function: Callable[[Any], Any]) -> bytes:
-    """Pickle the function by name if it is in a module, and by value if it is in the main script."""
-    try:
-        import cloudpickle
-    except ImportError as error:
-        raise OperatorError(RAY_MISSING) from error
-    return pickle_function(function, cloudpickle.dumps, "the cluster", "without open files, locks or connections in it")

@@ -1,6 +1,5 @@
 """Packs batches for a node, and unpacks the results that come back."""
 
-import pickle
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -9,10 +8,9 @@ from inorder.core.events import Envelope, Event, Finished
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import Batch, PackedTask, Task
 from inorder.engines.memory_estimate import estimate_bytes, get_held_bytes
-from inorder.engines.process.main_pickle import dump_by_value
+from inorder.engines.process.main_pickle import dump_for_worker
 from inorder.engines.process.worker_process import pack_tasks
 
-_MAIN = b"__main__"
 _BATCH_BYTES = 32 * 2**20
 """Bytes of files that are sent with one batch; the items beyond are returned."""
 
@@ -46,12 +44,6 @@ class PackedBatch(NamedTuple):
     """To be run on this machine."""
 
 
-def _dump_item(item: Any) -> bytes:
-    """Pickle an item, with the definitions of its `__main__` classes: the node has another `__main__`."""
-    data = pickle.dumps(item, protocol=5)
-    return dump_by_value(item) if _MAIN in data else data
-
-
 class TaskPacker:
     """Packs tasks, with their files if there is a `FileTransfer`."""
 
@@ -63,7 +55,7 @@ class TaskPacker:
     def pack(self, batch: Batch, *, sees_files: bool) -> PackedBatch:
         """Pack a batch for a node that sees the driver's files, or does not."""
         if self._files is None:
-            return PackedBatch(*pack_tasks(batch.tasks, _dump_item))
+            return PackedBatch(*pack_tasks(batch.tasks, dump_for_worker))
         remote: list[Task] = []
         local: list[Task] = []
         refused: list[Envelope] = []
@@ -81,7 +73,7 @@ class TaskPacker:
             else:
                 remote.append(task._replace(item=packed[0]))
                 size += packed[1]
-        tasks, unpicklable = pack_tasks(remote, _dump_item) if not local else ([], [])
+        tasks, unpicklable = pack_tasks(remote, dump_for_worker) if not local else ([], [])
         refused += unpicklable
         decided = {task.seq for task in (local or remote)} | {envelope.seq for envelope in refused}
         return PackedBatch(tasks, refused, [task.seq for task in batch.tasks if task.seq not in decided], local)

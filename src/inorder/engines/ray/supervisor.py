@@ -39,7 +39,6 @@ class Supervisor:
     """Runs one worker process."""
 
     def __init__(self, function_pickle: bytes, options: SupervisorOptions, node: str) -> None:
-        _clear_main_module()
         sys.path += [folder for folder in options.path if folder not in sys.path and os.path.isdir(folder)]
         if options.folder:
             with suppress(OSError):
@@ -125,11 +124,3 @@ def _has_secret(path: str, secret: str) -> bool:
             return bool(secret) and file.read() == secret
     except (OSError, ValueError):
         return False
-
-
-def _clear_main_module() -> None:
-    """Keep a spawned process from loading the main module of this one, which is Ray's and takes a second."""
-    main = sys.modules["__main__"]
-    main.__spec__ = None
-    if hasattr(main, "__file__"):
-        del main.__file__
