@@ -19,7 +19,7 @@ from pathlib import Path
 
 import inorder
 
-WORKERS = {"inline": 1, "io": 2, "cpu": 2}
+WORKERS = {"inline": 1, "threads": 2, "processes": 2}
 
 
 def noop(number: int) -> int:
@@ -35,10 +35,10 @@ def measure_step_us(act: Callable[[int], object], count: int) -> float:
     return (sum(os.times()[:4]) - began_s) / count * 1e6
 
 
-def iterate(folder: Path, policy: str, count: int) -> int:
+def iterate(folder: Path, where: str, count: int) -> int:
     """Run that many steps with a journal."""
-    path = folder / f"{policy}-{time.monotonic_ns()}.journal"
-    results = inorder.imap(noop, range(count), policy=policy, workers=WORKERS[policy], journal=path)  # type: ignore[call-overload]
+    path = folder / f"{where}-{time.monotonic_ns()}.journal"
+    results = inorder.imap(noop, range(count), where=where, workers=WORKERS[where], journal=path)  # type: ignore[call-overload]
     return sum(1 for _ in results)
 
 
@@ -68,9 +68,9 @@ def measure(rounds: int, items: int, steps: int) -> dict[str, list[float]]:
         folder = Path(name)
         workflow = open_dbos(folder)
         for _ in range(rounds):
-            for policy in WORKERS:
-                figure = measure_step_us(functools.partial(iterate, folder, policy), items)
-                found.setdefault(f"inorder, policy {policy}", []).append(round(figure, 1))
+            for where in WORKERS:
+                figure = measure_step_us(functools.partial(iterate, folder, where), items)
+                found.setdefault(f"inorder, {where}", []).append(round(figure, 1))
             if workflow is not None:
                 found.setdefault("DBOS on SQLite", []).append(round(measure_step_us(workflow, steps), 0))
     return found

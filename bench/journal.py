@@ -106,22 +106,22 @@ def measure_policies(folder: Path, count: int) -> dict[str, Any]:
     return found
 
 
-def iterate(function: Any, count: int, path: Path | None, policy: Any) -> float:
+def iterate(function: Any, count: int, path: Path | None, where: Any) -> float:
     """Seconds from the first result to the last."""
     settings = {} if path is None else {"journal": path}
     if path is not None:
         path.unlink(missing_ok=True)
-    results = inorder.imap(function, range(count), policy=policy, **settings)  # type: ignore[arg-type]
+    results = inorder.imap(function, range(count), where=where, **settings)  # type: ignore[arg-type]
     next(results)
     return timed(lambda: sum(1 for _ in results))
 
 
-def measure_pair(function: Any, folder: Path, count: int, policy: Any, rounds: int) -> tuple[float, float]:
+def measure_pair(function: Any, folder: Path, count: int, where: Any, rounds: int) -> tuple[float, float]:
     """Median seconds without and with a journal, taken in turns."""
     without, with_ = [], []
     for _ in range(rounds):
-        without.append(iterate(function, count, None, policy))
-        with_.append(iterate(function, count, folder / "imap.journal", policy))
+        without.append(iterate(function, count, None, where))
+        with_.append(iterate(function, count, folder / "imap.journal", where))
     return statistics.median(without), statistics.median(with_)
 
 
@@ -147,7 +147,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
         noops, items = 50_000 // scale, 2_000 // scale
         plain, journaled = measure_pair(noop, folder, noops, "inline", rounds)
         size = (folder / "imap.journal").stat().st_size
-        plain_ms, journaled_ms = measure_pair(compute, folder, items, "cpu", rounds)
+        plain_ms, journaled_ms = measure_pair(compute, folder, items, "processes", rounds)
         policies = measure_policies(folder, 50_000 // scale)
     return {
         "policies": policies,

@@ -77,17 +77,17 @@ def _each(take: Callable[[], Any], *, goes_on: bool) -> Iterator[Outcome]:
 
 
 def inorder_results(
-    function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None, policy: Any = "cpu"
+    function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None, where: Any = "processes"
 ) -> Iterator[Any]:
     """Ordered results; the others have no budget, so they are not given one."""
     import inorder
 
-    budget = {} if buffered_bytes_max is None else {"buffered_bytes_max": buffered_bytes_max}
-    return inorder.imap(function, items, workers=WORKERS, policy=policy, **budget)
+    options = None if buffered_bytes_max is None else inorder.RunOptions(buffered_bytes_max=buffered_bytes_max)
+    return inorder.imap(function, items, workers=WORKERS, where=where, options=options)
 
 
 def inorder_outcomes(
-    function: Function, items: Sequence[Any], limits: Limits, policy: Any = "cpu"
+    function: Function, items: Sequence[Any], limits: Limits, where: Any = "processes"
 ) -> Iterator[Outcome]:
     """`imap` with its limits."""
     import inorder
@@ -96,10 +96,10 @@ def inorder_outcomes(
         function,
         items,
         workers=WORKERS,
-        policy=policy,
+        where=where,
         timeout_s=limits.item_s,
         errors="yield",
-        memory_bytes_max=limits.memory_bytes,
+        options=inorder.RunOptions(memory_bytes_max=limits.memory_bytes),
     )
     for value in found:
         yield Outcome(None, str(value)) if isinstance(value, inorder.ItemError) else Outcome(value)
@@ -135,7 +135,7 @@ def pool_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     import multiprocessing
 
     with multiprocessing.Pool(WORKERS) as pool:
-        yield from pool.imap(function, items)
+        yield from pool.imap(function, items, where="threads")
 
 
 def pool_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
@@ -143,7 +143,7 @@ def pool_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> I
     import multiprocessing
 
     with multiprocessing.Pool(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,)) as pool:
-        found = pool.imap(function, items)
+        found = pool.imap(function, items, where="threads")
         for outcome in _each(lambda: found.next(timeout=limits.item_s), goes_on=True):
             yield outcome
             if outcome.error.startswith("TimeoutError"):
@@ -181,7 +181,7 @@ def mpire_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     from mpire import WorkerPool
 
     with WorkerPool(n_jobs=WORKERS) as pool:
-        yield from pool.imap(function, items)
+        yield from pool.imap(function, items, where="threads")
 
 
 def mpire_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:

@@ -88,7 +88,7 @@ def run_bare(worker: Callable[[str], None], count: int, folder: Path) -> float:
         (folder / f"{number:02}").mkdir(parents=True, exist_ok=True)
     paths = [f"{folder}/{number % 100:02}/{number:07}.bin" for number in range(count)]
     began_s = time.perf_counter()
-    for _ in imap(worker, paths, policy="cpu", workers=WORKERS):
+    for _ in imap(worker, paths, workers=WORKERS):
         pass
     return time.perf_counter() - began_s
 

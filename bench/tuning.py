@@ -71,8 +71,10 @@ def time_wall(act: Callable[[], Any]) -> float:
 
 
 def exhaust(*arguments: Any, **options: Any) -> list[Any]:
-    """Return all results of `imap`."""
-    return list(inorder.imap(*arguments, **options))
+    """Return all results of `imap`, on threads unless `where` says otherwise."""
+    names = inorder.RunOptions.__struct_fields__
+    chosen = inorder.RunOptions(**{name: options.pop(name) for name in names if name in options})
+    return list(inorder.imap(*arguments, **{"where": "threads"} | options, options=chosen))
 
 
 def compare(name: str, values: dict[str, Callable[[], str]], rounds: int = ROUNDS) -> None:
@@ -88,13 +90,15 @@ def compare(name: str, values: dict[str, Callable[[], str]], rounds: int = ROUND
 def measure_workers() -> None:
     """1,000 items that wait 20 ms, on threads; 200 items that compute 20 ms, in processes."""
     waiting = {
-        f"{n} threads": lambda n=n: f"{time_wall(lambda: exhaust(wait, [0.02] * 1000, workers=n)):.1f} s"
+        f"{n} threads": lambda n=n: (
+            f"{time_wall(lambda: exhaust(wait, [0.02] * 1000, workers=n, where='threads')):.1f} s"
+        )
         for n in (4, 16, 64)
     }
     compare("workers, items that wait,", waiting)
     computing = {
         f"{n} processes": lambda n=n: (
-            f"{time_wall(lambda: exhaust(compute, range(200), workers=n, policy='cpu')):.1f} s"
+            f"{time_wall(lambda: exhaust(compute, range(200), workers=n, where='processes')):.1f} s"
         )
         for n in (1, 2, 8)
     }
@@ -160,8 +164,8 @@ def measure_budgets() -> None:
             "import resource, sys, time; sys.path.insert(0, 'bench'); import inorder, tuning\n"
             "if __name__ == '__main__':\n"
             "    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; began = time.monotonic()\n"
-            f"    results = inorder.imap(tuning.make_bytes, range(2000), workers=2, policy='cpu',"
-            f" buffered_bytes_max={size})\n"
+            f"    results = inorder.imap(tuning.make_bytes, range(2000), workers=2,"
+            f" options=inorder.RunOptions(buffered_bytes_max={size}))\n"
             "    total = sum(map(len, results)); after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
             "    print(f'{(after - before) // 1024} MB, {time.monotonic() - began:.1f} s')\n"
         )
@@ -185,7 +189,9 @@ def measure_leases() -> None:
     def run(lease_s: float) -> str:
         with tempfile.TemporaryDirectory() as name:
             items = [(f"{name}/mark", number) for number in range(20)]
-            return f"{time_wall(lambda: exhaust(stop_once, items, workers=2, policy='cpu', lease_s=lease_s)):.1f} s"
+            return (
+                f"{time_wall(lambda: exhaust(stop_once, items, workers=2, where='processes', lease_s=lease_s)):.1f} s"
+            )
 
     compare("lease_s", {f"{n}": lambda n=n: run(n) for n in (2, 20)})
 
@@ -195,7 +201,7 @@ def measure_fsync() -> None:
 
     def run(fsync: Any) -> str:
         with tempfile.TemporaryDirectory(dir=".") as name:
-            options = {"policy": "inline", "journal": f"{name}/items.journal", "fsync": fsync}
+            options = {"where": "inline", "journal": f"{name}/items.journal", "fsync": fsync}
             return f"{time_wall(lambda: exhaust(identity, range(5000), **options)) / 5000 * 1e6:.0f} µs per item"
 
     compare("fsync", {policy: lambda policy=policy: run(policy) for policy in ("always", "batch", "interval", "off")})

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from inorder import Windows, imap
+from inorder import RunOptions, Windows, imap
 from inorder.core.commands import Command, CommitRun, RetryScheduled, WindowOpened
 from inorder.core.events import Committed, Event
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
@@ -166,9 +166,9 @@ def simulate(shape: Shape, entries: int, *, adaptive: bool = False, workers: int
 def run_real(shape: Shape, entries: int, *, adaptive: bool = False, workers: int = WORKERS) -> float:
     """Run a shape on threads that sleep, and return the seconds."""
     windows = Windows(entries=entries, entries_min=min(16, entries), adaptive=adaptive)
-    options: dict[str, Any] = {"windows": windows, "workers": workers, "policy": "io", "schedule": shape.schedule}
+    options = RunOptions(windows=windows, schedule=shape.schedule)
     began_s = time.perf_counter()
-    done = sum(1 for _ in imap(_sleep, shape.durations_ms, **options))
+    done = sum(1 for _ in imap(_sleep, shape.durations_ms, workers=workers, where="threads", options=options))
     seconds = time.perf_counter() - began_s
     if done != len(shape.durations_ms):
         raise SystemExit(f"{done} results")

@@ -38,7 +38,7 @@ def main() -> int:
     pages.insert(3, PAGES / BROKEN)
     began = time.perf_counter()
     results = inorder.imap(
-        count_words, pages, workers=4, policy="io", timeout_s=TIME_LIMIT_S, retries=2, errors="yield"
+        count_words, pages, workers=4, timeout_s=TIME_LIMIT_S, retries=2, errors="yield", where="threads"
     )
     failed = 0
     for page, result in zip(pages, results, strict=True):

@@ -13,6 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
 import inorder
+from inorder.dataset import SearchAnswer
 
 
 class InorderRetriever(BaseRetriever):
@@ -39,7 +40,7 @@ class InorderRetriever(BaseRetriever):
         return make_documents(await self._dataset.search_async(query, self.k, self.mode, self.where))
 
 
-def make_documents(answer: inorder.SearchAnswer) -> list[Document]:
+def make_documents(answer: SearchAnswer) -> list[Document]:
     """The hits of an answer as documents of LangChain, best first."""
     return [
         Document(

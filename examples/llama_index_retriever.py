@@ -11,6 +11,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 import inorder
+from inorder.dataset import SearchAnswer, SearchWhere
 
 
 class InorderRetriever(BaseRetriever):
@@ -23,9 +24,7 @@ class InorderRetriever(BaseRetriever):
         where: Conditions, as in `{"path": "docs/*"}`.
     """
 
-    def __init__(
-        self, data: str, k: int = 10, mode: str | None = None, where: inorder.SearchWhere | None = None
-    ) -> None:
+    def __init__(self, data: str, k: int = 10, mode: str | None = None, where: SearchWhere | None = None) -> None:
         super().__init__()
         self._dataset = inorder.open(data)
         self._k, self._mode, self._where = k, mode, where
@@ -37,7 +36,7 @@ class InorderRetriever(BaseRetriever):
         return make_nodes(await self._dataset.search_async(query_bundle.query_str, self._k, self._mode, self._where))
 
 
-def make_nodes(answer: inorder.SearchAnswer) -> list[NodeWithScore]:
+def make_nodes(answer: SearchAnswer) -> list[NodeWithScore]:
     """The hits of an answer as nodes of LlamaIndex, best first."""
     return [
         NodeWithScore(

@@ -5,8 +5,7 @@
 [1, 2, 3]
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from inorder.errors import (
     BusyError,
@@ -15,37 +14,23 @@ from inorder.errors import (
     InfrastructureError,
     InorderError,
     IntegrityError,
-    InvariantViolation,
     ItemError,
     OperatorError,
     StageError,
 )
+from inorder.lazy_names import make_getattr
 from inorder.version import __version__
 
 if TYPE_CHECKING:
-    from inorder.dataset.dataset import Dataset, SearchWhere, open
-    from inorder.dataset.document import DatasetDocument
-    from inorder.dataset.export.options import ExportOutcome
-    from inorder.dataset.rows import Rows
-    from inorder.dataset.tables import DenseVector, LexicalTerms, SparseTerms
-    from inorder.documents.chunk.chunks import Chunk
+    from inorder.dataset.dataset import Dataset, open
     from inorder.engines.ray.options import RayOptions
+    from inorder.executor import Executor
     from inorder.index.hits import Hit
-    from inorder.index.search import SearchAnswer
     from inorder.iteration import Imap, imap
-    from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
     from inorder.runtime.limits import Budgets, Windows
+    from inorder.runtime.run_options import RunOptions
     from inorder.stage.context import StageContext
-    from inorder.stage.contracts import (
-        Barrier,
-        Skip,
-        Stage,
-        StageErrorSummary,
-        StageHooks,
-        StageOutcome,
-        StagePlan,
-        WorkItem,
-    )
+    from inorder.stage.contracts import Barrier, Skip, Stage, StageHooks, StageOutcome, StagePlan, WorkItem
     from inorder.stage.options import StageOptions
     from inorder.stage.run import run_stage
 
@@ -54,35 +39,22 @@ __all__ = [
     "Budgets",
     "BusyError",
     "Category",
-    "Chunk",
     "Dataset",
-    "DatasetDocument",
-    "DenseVector",
-    "ExportOutcome",
+    "Executor",
     "Failure",
     "Hit",
     "Imap",
     "InfrastructureError",
     "InorderError",
     "IntegrityError",
-    "InvariantViolation",
     "ItemError",
-    "Lane",
-    "LaneConfig",
-    "LaneManager",
-    "LexicalTerms",
     "OperatorError",
-    "Outcome",
     "RayOptions",
-    "Rows",
-    "SearchAnswer",
-    "SearchWhere",
+    "RunOptions",
     "Skip",
-    "SparseTerms",
     "Stage",
     "StageContext",
     "StageError",
-    "StageErrorSummary",
     "StageHooks",
     "StageOptions",
     "StageOutcome",
@@ -95,49 +67,49 @@ __all__ = [
     "run_stage",
 ]
 
-_MODULE_OF = {
-    "Chunk": "inorder.documents.chunk.chunks",
-    "Dataset": "inorder.dataset.dataset",
-    "DatasetDocument": "inorder.dataset.document",
-    "DenseVector": "inorder.dataset.tables",
-    "ExportOutcome": "inorder.dataset.export.options",
-    "Hit": "inorder.index.hits",
-    "LexicalTerms": "inorder.dataset.tables",
-    "Rows": "inorder.dataset.rows",
-    "SearchAnswer": "inorder.index.search",
-    "SearchWhere": "inorder.dataset.dataset",
-    "SparseTerms": "inorder.dataset.tables",
-    "open": "inorder.dataset.dataset",
-    "Imap": "inorder.iteration",
-    "imap": "inorder.iteration",
-    "RayOptions": "inorder.engines.ray.options",
-    "Lane": "inorder.lanes",
-    "LaneConfig": "inorder.lanes",
-    "LaneManager": "inorder.lanes",
-    "Outcome": "inorder.lanes",
-    "Budgets": "inorder.runtime.limits",
-    "Windows": "inorder.runtime.limits",
-    "StageContext": "inorder.stage.context",
-    "Barrier": "inorder.stage.contracts",
-    "Skip": "inorder.stage.contracts",
-    "Stage": "inorder.stage.contracts",
-    "StageErrorSummary": "inorder.stage.contracts",
-    "StageHooks": "inorder.stage.contracts",
-    "StageOptions": "inorder.stage.options",
-    "StageOutcome": "inorder.stage.contracts",
-    "StagePlan": "inorder.stage.contracts",
-    "WorkItem": "inorder.stage.contracts",
-    "run_stage": "inorder.stage.run",
-}
-"""Names that are imported on first use: a program loads what it uses."""
-
-
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module 'inorder' has no attribute {name!r}")
-        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    __getattr__ = make_getattr(
+        __name__,
+        {
+            "Barrier": "inorder.stage.contracts",
+            "Budgets": "inorder.runtime.limits",
+            "Dataset": "inorder.dataset.dataset",
+            "Executor": "inorder.executor",
+            "Hit": "inorder.index.hits",
+            "Imap": "inorder.iteration",
+            "RayOptions": "inorder.engines.ray.options",
+            "RunOptions": "inorder.runtime.run_options",
+            "Skip": "inorder.stage.contracts",
+            "Stage": "inorder.stage.contracts",
+            "StageContext": "inorder.stage.context",
+            "StageHooks": "inorder.stage.contracts",
+            "StageOptions": "inorder.stage.options",
+            "StageOutcome": "inorder.stage.contracts",
+            "StagePlan": "inorder.stage.contracts",
+            "Windows": "inorder.runtime.limits",
+            "WorkItem": "inorder.stage.contracts",
+            "imap": "inorder.iteration",
+            "open": "inorder.dataset.dataset",
+            "run_stage": "inorder.stage.run",
+        },
+        former={
+            "Chunk": "inorder.dataset",
+            "DatasetDocument": "inorder.dataset",
+            "DenseVector": "inorder.dataset",
+            "ExportOutcome": "inorder.dataset",
+            "InvariantViolation": "inorder.errors",
+            "Lane": "inorder.lanes",
+            "LaneConfig": "inorder.lanes",
+            "LaneManager": "inorder.lanes",
+            "LexicalTerms": "inorder.dataset",
+            "Outcome": "inorder.lanes",
+            "Rows": "inorder.dataset",
+            "SearchAnswer": "inorder.dataset",
+            "SearchWhere": "inorder.dataset",
+            "SparseTerms": "inorder.dataset",
+            "StageErrorSummary": "inorder.stage",
+        },
+    )
 
 
 def __dir__() -> list[str]:

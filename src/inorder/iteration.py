@@ -1,82 +1,84 @@
-"""`imap`: apply a function to items in parallel and iterate over the results in input order.
+"""`imap`: apply a function to items in parallel and iterate over the results.
 
 A result is committed when the consumer asks for the next one. Workers run while the consumer iterates: each `next`
-also dispatches items to idle workers, and between two calls at most the byte budget is buffered.
+also dispatches items to idle workers, and between two calls at most the byte budget is buffered. Results come in input
+order, or, as a matter of delivery alone, as they come or in input order per key.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 from warnings import warn
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import raise_violation
 from inorder.core.options import KernelOptions, entries_for
 from inorder.core.transitions import State
-from inorder.core.windows.plan import PlanItem
-from inorder.engines.base import WORKERS_MAX, Engine
-from inorder.engines.error_table import Classify
-from inorder.engines.factory import EngineSpec, create_engine
-from inorder.engines.ray.options import RayOptions
-from inorder.errors import InfrastructureError, ItemError, require
+from inorder.engines.base import WORKERS_MAX, Engine, Task
+from inorder.engines.factory import EngineSpec, create_engine, is_coroutine_function
+from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
-from inorder.runtime.delivery import Delivery, make_delivery
-from inorder.runtime.limits import Budgets, Windows, make_retry_options
+from inorder.runtime.delivery import ORDERS, Delivery, make_delivery
+from inorder.runtime.former_options import FormerOptions, read_former
+from inorder.runtime.limits import make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
-from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
+from inorder.runtime.memory_probe import create_memory_probe
 from inorder.runtime.plan_items import ItemHints
+from inorder.runtime.run_options import RunOptions, require_whole, require_word
 from inorder.runtime.stall_notice import StallNotice
+
+if TYPE_CHECKING:
+    from inorder.engines.coroutines import CoroutineEngine
+    from inorder.runtime.async_turns import AsyncInput, AsyncTurns
 
 T = TypeVar("T")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-Policy = Literal["io", "cpu", "inline"]
-POLICIES = ("io", "cpu", "inline")
-ENGINES = ("local", "ray")
+Where = Literal["processes", "threads", "inline", "ray"]
+Items = Iterable[T] | AsyncIterable[T]
+PLACES = {
+    "processes": ("cpu", "local"),
+    "threads": ("io", "local"),
+    "inline": ("inline", "local"),
+    "ray": ("cpu", "ray"),
+}
+"""Policy and engine of each place."""
 ERRORS = ("raise", "yield")
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
 """While results are ready, the event loop still runs this often, so that workers stay busy."""
 _ENTRIES = 8192
 """Seqs per window."""
+_PLAN_AHEAD = 4096
+_COROUTINES = 100
+_COROUTINES_MAX = 65_536
+_RESULT_BYTES = 64
+"""Expected size of a coroutine's result before there is one: many begin at once."""
 
 
 class _ImapOptions(TypedDict, Generic[T], total=False):
     """The parameters of `imap` that say nothing about the type of its results."""
 
     workers: int | Literal["auto"] | None
-    policy: Policy
-    engine: Literal["local", "ray"]
+    where: Where | None
     timeout_s: float | None
     retries: int
-    retry_backoff_s: float
-    classify: Classify | None
-    buffered_bytes_max: int
-    windows: Windows | None
-    budgets: Budgets | None
-    schedule: Literal["fifo", "sjf"]
+    order: Literal["input", "none", "key"]
+    key: Callable[[T], Any] | None
+    journal: str | os.PathLike[str] | None
+    version: str
+    spool: Literal["memory", "disk"]
     cost: Callable[[T], float] | None
     size: Callable[[T], int] | None
     batch_key: Callable[[T], str] | None
-    memory_bytes_max: int | None
-    recycle_tasks: int | None
-    recycle_resident_bytes: int | None
-    lease_s: float
-    infrastructure_budget: int
-    stall_warning_s: float
-    cancel_grace_s: float
-    ray: RayOptions | None
-    journal: str | os.PathLike[str] | None
-    fsync: Literal["always", "batch", "interval", "off"]
-    key: Callable[[T], Any] | None
-    spool: Literal["memory", "disk"]
+    options: RunOptions | None
 
 
 @overload
 def imap(
-    function: Callable[[T], R],
-    items: Iterable[T],
+    function: Callable[[T], Coroutine[Any, Any, R]],
+    items: Items[T],
     *,
     errors: Literal["raise"] = "raise",
     **options: Unpack[_ImapOptions[T]],
@@ -85,96 +87,97 @@ def imap(
 
 @overload
 def imap(
-    function: Callable[[T], R], items: Iterable[T], *, errors: Literal["yield"], **options: Unpack[_ImapOptions[T]]
+    function: Callable[[T], Coroutine[Any, Any, R]],
+    items: Items[T],
+    *,
+    errors: Literal["yield"],
+    **options: Unpack[_ImapOptions[T]],
+) -> "Imap[R | ItemError]": ...
+
+
+@overload
+def imap(
+    function: Callable[[T], R],
+    items: Items[T],
+    *,
+    errors: Literal["raise"] = "raise",
+    **options: Unpack[_ImapOptions[T]],
+) -> "Imap[R]": ...
+
+
+@overload
+def imap(
+    function: Callable[[T], R], items: Items[T], *, errors: Literal["yield"], **options: Unpack[_ImapOptions[T]]
 ) -> "Imap[R | ItemError]": ...
 
 
 def imap(
-    function: Callable[[T], R],
-    items: Iterable[T],
+    function: Callable[[T], Any],
+    items: Items[T],
     *,
     workers: int | Literal["auto"] | None = None,
-    policy: Policy = "io",
-    engine: Literal["local", "ray"] = "local",
+    where: Where | None = None,
     timeout_s: float | None = None,
     retries: int = 0,
-    retry_backoff_s: float = 0.1,
-    classify: Classify | None = None,
-    buffered_bytes_max: int = 256 * 2**20,
-    windows: Windows | None = None,
-    budgets: Budgets | None = None,
     errors: Literal["raise", "yield"] = "raise",
-    schedule: Literal["fifo", "sjf"] = "fifo",
+    order: Literal["input", "none", "key"] = "input",
+    key: Callable[[T], Any] | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    version: str = "",
+    spool: Literal["memory", "disk"] = "memory",
     cost: Callable[[T], float] | None = None,
     size: Callable[[T], int] | None = None,
     batch_key: Callable[[T], str] | None = None,
-    memory_bytes_max: int | None = None,
-    recycle_tasks: int | None = None,
-    recycle_resident_bytes: int | None = None,
-    lease_s: float = 300.0,
-    infrastructure_budget: int = 32,
-    stall_warning_s: float = 0.0,
-    cancel_grace_s: float = 5.0,
-    ray: RayOptions | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    fsync: Literal["always", "batch", "interval", "off"] = "batch",
-    key: Callable[[T], Any] | None = None,
-    spool: Literal["memory", "disk"] = "memory",
-) -> "Imap[R] | Imap[R | ItemError]":
-    """Apply `function` to each item on several workers and yield the results in input order.
+    options: RunOptions | None = None,
+    **former: Unpack[FormerOptions],
+) -> "Imap[Any]":
+    """Apply `function` to each item on several workers and iterate over the results, in input order.
+
+    Workers are processes: an item that crashes, hangs or leaks harms no other. What follows from that: the function
+    works on a copy of what it uses of the main script, made when the iteration starts; items and results are copied;
+    the first result takes a few tenths of a second longer. `where="threads"` shares everything and isolates nothing.
 
     The input is consumed lazily and may be infinite. Closing the iterator, or dropping it, stops the workers:
     afterwards nothing of `function` runs, except in threads that a warning names.
+
+    `for` and `async for` both work; with `async for` the input may be asynchronous, and `function` may be a coroutine
+    function. Coroutines run on the caller's event loop: bounded in number, cancelled at their time limit, not isolated.
 
     >>> list(imap(str.upper, ["a", "b", "c"], workers=2))
     ['A', 'B', 'C']
 
     Args:
-        function: Called with one item. Under `policy="cpu"` it must be defined at the top level of a module, and the
-            main script must start work under `if __name__ == "__main__":`.
-        items: Any iterable.
-        workers: Number of workers. Default, or `"auto"`: one per CPU for `cpu`, two per CPU for `io`, one for `inline`,
-            and on Ray as many as fit on the cluster, also while it grows or shrinks.
-        policy: `"io"` runs threads, `"cpu"` processes, `"inline"` the calling thread.
-        engine: `"local"` runs on this machine, `"ray"` in processes on a Ray cluster.
-        timeout_s: An item that runs longer fails and the others continue. A process is killed; a thread cannot be
-            killed: it is abandoned and replaced. Not available for `inline`.
+        function: Called with one item. A function of the main script, of a notebook or of an interactive session, a
+            lambda and a closure work, unless they use something that cannot be copied to a process.
+        items: Any iterable, or an asynchronous one for `async for`.
+        workers: Number of workers. Default, or `"auto"`: one per CPU for processes, two per CPU for threads, one for
+            `inline`, 100 for coroutines, and on Ray as many as fit on the cluster, also while it grows or shrinks.
+        where: Where items run: in `"processes"` (the default), in `"threads"`, in the calling thread (`"inline"`), or
+            in processes on a Ray cluster (`"ray"`). Not for coroutine functions.
+        timeout_s: An item that runs longer fails and the others continue. A process is killed, a coroutine cancelled. A
+            thread cannot be killed: it is abandoned and replaced. Not available for `inline`.
         retries: Further attempts after a failure that may be transient, with exponential backoff.
-        retry_backoff_s: Wait before the first retry. It doubles with each further one.
-        classify: Maps an exception to `(category, retryable)`, or to None if the table of exceptions shall decide.
-            Called in the worker.
-        buffered_bytes_max: Upper bound on results that wait for their turn, also behind a slow first item.
-        windows: How far the iteration goes ahead of a slow item; see `Windows`.
-        budgets: When the iteration slows down or pauses, by bytes, lag and memory; see `Budgets`.
         errors: `"raise"` raises `ItemError` at the failed item and ends the iteration; `"yield"` yields the error in
             the item's place and continues.
-        schedule: `"sjf"` starts the cheapest items first, by `cost(item)`. Results stay in input order.
-        cost: The expected cost of an item, for `schedule="sjf"` and `Windows(cost_max=)`.
-        size: The expected size of an item's result in bytes, which is reserved in the byte budgets while the item runs.
-            Default: that of the largest recent result.
-        batch_key: Items with the same key are run one after the other by the same worker, if possible, so that what it
-            has loaded for them is used again. Results stay in input order.
-        memory_bytes_max: Address space of a worker process. An item that needs more fails with a MemoryError.
-        recycle_tasks: Replace a worker process after this many items.
-        recycle_resident_bytes: Replace a worker process between two items when its resident memory is above this. Linux
-            only.
-        lease_s: Replace a worker process that gives no heartbeat for this long, and run its item again. A process that
-            was stopped gives none, nor does one whose item keeps the interpreter lock in a C library. An item with a
-            time limit is left to it.
-        infrastructure_budget: Lost workers that are tolerated until a window of items is committed. One more raises
-            `InfrastructureError`. An item that kills its workers does not count: it fails.
-        stall_warning_s: Warn after waiting this long for a result: a RuntimeWarning names the item. 0: never.
-        cancel_grace_s: How long threads may finish the items they run when the iteration is closed early or an item
-            raises. Items that still run after that are named in a RuntimeWarning. Processes are killed at once.
-        ray: Which cluster to use and what one worker needs there (`engine="ray"` only).
-        journal: Path of a journal that makes the iteration resumable. A result is committed when the consumer asks for
-            the next one. After a crash the same call resumes at the first uncommitted result. `Imap.position` is its
-            seq.
-        fsync: When the journal waits for the disk. With any value a killed process repeats at most one result.
-        key: Maps an item to plain data that identifies it in the journal. Needed if the item is not plain data.
+        order: `"input"`: results in input order. `"none"`: as they come. `"key"`: those of equal `key(item)` in input
+            order, and none waits for one of another key. Each result is delivered once, and memory is bounded, in any
+            order.
+        key: With `order="key"`, what items have in common. With `journal`, plain data that identifies an item: then the
+            input may change between two runs. Items whose keys were delivered are left out, others are not.
+        journal: Path of a journal that makes the iteration resumable, in input order. A result is committed when the
+            consumer asks for the next one. After a crash the same call resumes at the first uncommitted result.
+            `Imap.position` says how many results there were.
+        version: Identifies the function in the journal, in place of its code: to change the code and go on.
         spool: `"disk"` also writes every result to the folder `JOURNAL.results` until it is committed. After a crash,
             results that were computed behind a slow item are then adopted and not computed again, if they are plain
             data: None, numbers, text, bytes, lists, and dicts with text as keys. Nothing is unpickled.
+        cost: The expected cost of an item, for `RunOptions(schedule="sjf")` and `Windows(cost_max=)`.
+        size: The expected size of an item's result in bytes, which is reserved in the byte budgets while the item runs.
+            Default: that of the largest recent result.
+        batch_key: Items with the same key are run one after the other by the same worker, if possible, so that what it
+            has loaded for them is used again. The order of results does not change.
+        options: What few programs set: memory limits, budgets, windows, recycling, backoff; see `RunOptions`.
+        former: Names of earlier versions, which work with a warning until 0.4.
 
     Returns:
         An iterator over the results, which is also a context manager.
@@ -185,61 +188,104 @@ def imap(
         InfrastructureError: Workers, disk or cluster failed. The same call can be repeated.
     """
     require(callable(function), f"the first argument of imap must be a function, got {function!r:.80}")
-    _check_options(policy, engine, workers, cancel_grace_s, errors, buffered_bytes_max)
-    require(ray is None or engine == "ray", "the option ray needs engine='ray'")
-    count = None if workers == "auto" else workers
-    spec = EngineSpec(
-        engine=engine,
-        policy=policy,
-        workers=count,
-        timeout_s=timeout_s,
-        memory_bytes_max=memory_bytes_max,
-        recycle_tasks=recycle_tasks,
-        recycle_resident_bytes=recycle_resident_bytes,
-        lease_s=lease_s,
-        ray=ray or RayOptions(),
-        classify=classify,
-    )
-    spec.check()
-    workers_engine = create_engine(function, spec)
+    if former:
+        where, options = read_former(former, where, options)
+    chosen = options or RunOptions()
+    require(type(chosen) is RunOptions, f"options must be RunOptions, got {type(chosen).__name__}")
+    for name, value, words in (("errors", errors, ERRORS), ("order", order, ORDERS)):
+        require_word(name, value, words)
+    require_whole("retries", retries, 0, 1000)
+    require(type(version) is str, f"version must be text, got {version!r}")
+    require_place(where, chosen)
     hints = ItemHints(cost, size, batch_key)
     hints.check()
-    windows, budgets = windows or Windows(), budgets or Budgets()
-    entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if engine == "ray" else _ENTRIES
-    options = KernelOptions(
-        windows=windows.to_window_options(entries, 4096, plan_by_demand=schedule == "fifo" and batch_key is None),
-        pressure=budgets.to_pressure_options(buffered_bytes_max),
-        retry=make_retry_options(retries, retry_backoff_s, windows.retries_max),
-        schedule=schedule,
-        aged_ms=windows.aged_ms,
-        infrastructure_budget=infrastructure_budget,
-        cancel_grace_ms=int(cancel_grace_s * 1000),
+    count = None if workers == "auto" else workers
+    engine: Engine
+    coroutines: CoroutineEngine | None = None
+    if is_coroutine_function(function):
+        coroutines = engine = _make_coroutine_engine(function, count, where, timeout_s, chosen)
+        slots = count or _COROUTINES
+    else:
+        spec = make_spec(where, count, timeout_s, chosen)
+        engine, slots = create_engine(function, spec), spec.workers or WORKERS_MAX
+    is_roomy = where == "ray" or coroutines is not None
+    kernel = KernelOptions(
+        windows=chosen.windows.to_window_options(
+            max(_ENTRIES, entries_for(slots)) if is_roomy else _ENTRIES,
+            _PLAN_AHEAD,
+            plan_by_demand=chosen.schedule == "fifo" and batch_key is None,
+        ),
+        pressure=chosen.budgets.to_pressure_options(chosen.buffered_bytes_max),
+        retry=make_retry_options(retries, chosen.retry_backoff_s, chosen.windows.retries_max),
+        schedule=chosen.schedule,
+        aged_ms=chosen.windows.aged_ms,
+        infrastructure_budget=chosen.infrastructure_budget,
+        cancel_grace_ms=int(chosen.cancel_grace_s * 1000),
+        announces=order != "input",
+        expected_bytes=-1 if coroutines is None else _RESULT_BYTES,
     )
     clock = SystemClock()
-    memory = create_memory_probe(workers_engine, budgets, None)
-    delivery = make_delivery(journal, function, fsync, key, spool, clock)
-    plan = hints.describe_all(items)
-    return Imap(plan, workers_engine, options, errors, delivery, clock, memory, stall_warning_s)
+    delivery = make_delivery(order, key, journal, function, version, chosen.fsync, spool, clock)
+    return Imap(items, hints, engine, coroutines, slots, kernel, errors, delivery, clock, chosen)
 
 
-def _check_options(
-    policy: str,
-    engine: str,
-    workers: Any,
-    cancel_grace_s: float,
-    errors: str,
-    buffered_bytes_max: int,
-) -> None:
-    for name, value, choices in (("policy", policy, POLICIES), ("engine", engine, ENGINES), ("errors", errors, ERRORS)):
-        require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}")
-    is_number = type(workers) is int and 1 <= workers <= WORKERS_MAX
-    require(is_number or workers in (None, "auto"), f"workers must be between 1 and {WORKERS_MAX}, got {workers}")
-    require(0 <= cancel_grace_s <= 10**9, f"cancel_grace_s must be between 0 and 1000000000, got {cancel_grace_s}")
-    require(buffered_bytes_max >= 1, f"buffered_bytes_max must be at least 1, got {buffered_bytes_max}")
+def require_place(where: str | None, options: RunOptions) -> None:
+    """Raise OperatorError unless items can run there with these options."""
+    require(where is None or where in PLACES, f"where must be one of {', '.join(PLACES)}, got {where!r}")
+    require(where == "ray" or options.ray == RunOptions().ray, "the option ray needs where='ray'")
+    for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
+        has_processes = where in (None, "processes", "ray")
+        require(has_processes or getattr(options, name) is None, f"{name} needs worker processes, not where={where!r}")
 
 
-class Imap(Iterator[R_co], Generic[R_co]):
-    """The iterator that `imap` returns: results in input order, and a context manager that stops the workers.
+def make_spec(where: str | None, workers: int | None, timeout_s: float | None, options: RunOptions) -> EngineSpec:
+    """Describe the engine. Raises OperatorError if no engine has this combination."""
+    policy, engine = PLACES[where or "processes"]
+    require_whole("workers", workers, 1, WORKERS_MAX, is_optional=True)
+    _require_timeout(timeout_s)
+    if where == "inline":
+        require(workers in (None, 1), f"where='inline' has one worker, got workers={workers}")
+        require(timeout_s is None, "where='inline' cannot interrupt an item; leave out timeout_s, or where")
+    spec = EngineSpec(
+        engine=cast("Literal['local', 'ray']", engine),
+        policy=cast("Literal['io', 'cpu', 'inline']", policy),
+        workers=workers,
+        timeout_s=timeout_s,
+        memory_bytes_max=options.memory_bytes_max,
+        recycle_tasks=options.recycle_tasks,
+        recycle_resident_bytes=options.recycle_resident_bytes,
+        lease_s=options.lease_s,
+        ray=options.ray,
+        classify=options.classify,
+    )
+    spec.check()
+    return spec
+
+
+def _make_coroutine_engine(
+    function: Callable[[Any], Coroutine[Any, Any, Any]],
+    slots: int | None,
+    where: str | None,
+    timeout_s: float | None,
+    options: RunOptions,
+) -> "CoroutineEngine":
+    from inorder.engines.coroutines import CoroutineEngine  # importing asyncio takes as long as all the rest
+
+    require(where is None, f"a coroutine function runs on the caller's event loop; leave out where={where!r}")
+    require_whole("workers", slots, 1, _COROUTINES_MAX, is_optional=True)
+    _require_timeout(timeout_s)
+    return CoroutineEngine(function, slots or _COROUTINES, timeout_s=timeout_s, classify=options.classify)
+
+
+def _require_timeout(timeout_s: Any) -> None:
+    is_number = type(timeout_s) in (int, float) or timeout_s is None
+    require(is_number, f"timeout_s must be a number of seconds, got {timeout_s!r}")
+    require(timeout_s is None or timeout_s > 0, f"timeout_s must be greater than 0, got {timeout_s}")
+
+
+class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
+    """The iterator that `imap` returns: results for `for` and `async for`, and a context manager that stops the
+    workers.
 
     Create it with `imap`, not directly.
 
@@ -251,47 +297,74 @@ class Imap(Iterator[R_co], Generic[R_co]):
 
     def __init__(
         self,
-        plan: Iterable[tuple[PlanItem, Any]],
+        items: Items[Any],
+        hints: ItemHints,
         engine: Engine,
+        coroutines: "CoroutineEngine | None",
+        slots: int,
         options: KernelOptions,
         errors: str,
         delivery: Delivery,
         clock: SystemClock,
-        memory: MemoryProbe | None = None,
-        stall_warning_s: float = 0.0,
+        run_options: RunOptions,
     ) -> None:
+        self._items = items
+        self._hints = hints
+        self._engine = engine
+        self._coroutines = coroutines
+        """The engine, if it runs coroutines."""
+        self._slots = slots
+        self._options = options
+        self._run_options = run_options
         self._errors = errors
         self._delivery = delivery
+        self._clock = clock
         self._ready = delivery.ready
-        self._position = self._acknowledged = delivery.resume.resume_point.end
-        self._item: Any = None
-        self._is_durable = delivery.is_durable
+        self._acknowledge = delivery.acknowledge
+        self._base = delivery.base
+        self._position = self._base + delivery.resume.resume_point.end
+        self._last: tuple[Envelope, Any] | None = None
+        """The result that the consumer has, until it asks for the next one."""
         self._now_ms = clock.now_ms
         self._feed_due_ms = 0
         self._closed = False
         self._grace_s = options.cancel_grace_ms / 1000
-        # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
+        self._turns: AsyncTurns | None = None
+        """Set by the first `async for`."""
+        self._input: AsyncInput | None = None
+        self._is_awaited = False
         try:
-            self._notice = StallNotice(stall_warning_s, clock)
-            self._runtime = Runtime(
-                plan,
-                engine,
-                delivery.commit,
-                clock,
-                options=options,
-                resume=delivery.resume,
-                poll_committed=delivery.poll_committed,
-                results=delivery.results,
-                memory=memory,
-            )
+            self._notice = StallNotice(run_options.stall_warning_s, clock)
+            self._runtime: Runtime | None = None
+            if coroutines is None and not isinstance(items, AsyncIterable):
+                self._runtime = self._start(items)
         except BaseException:
             delivery.close(is_end=False)
             raise
 
+    def _start(self, items: Iterable[Any]) -> Runtime:
+        # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
+        delivery = self._delivery
+        return Runtime(
+            delivery.order_plan(self._hints.describe_all(items)),
+            self._engine,
+            delivery.commit,
+            self._clock,
+            options=self._options,
+            resume=delivery.resume,
+            poll_committed=delivery.poll_committed,
+            announce=delivery.announce if delivery.announces else None,
+            poll_delivered=delivery.poll_delivered if delivery.announces else None,
+            results=delivery.results,
+            memory=create_memory_probe(self._engine, self._run_options.budgets, None),
+        )
+
     @property
     def position(self) -> int:
-        """The seq of the next result: the number of results yielded so far, including those of resumed runs."""
+        """The number of results yielded so far, including those of resumed runs."""
         return self._position
+
+    # ---- for
 
     def __enter__(self) -> Self:
         return self
@@ -305,22 +378,27 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if self._closed:
             raise StopIteration
         try:
-            if self._is_durable:
-                self._acknowledge()
-            else:
-                self._delivery.committed_end = self._position
+            runtime = self._runtime
+            if runtime is None:
+                raise OperatorError(
+                    "a coroutine function and an asynchronous input need `async for`"
+                    if self._turns is None
+                    else "the iteration began with `async for`; go on with it"
+                )
+            if self._last is not None:
+                self._acknowledge(*self._last)
             while not self._ready:
-                if self._runtime.summary is not None:
-                    self._raise_end()
-                self._notice.turn(self._runtime, self._ready)
+                if runtime.summary is not None:
+                    self._end(runtime)
+                    raise StopIteration
+                self._notice.turn(runtime, self._ready)
             if self._now_ms() >= self._feed_due_ms:
-                self._runtime.turn(wait=False)
+                runtime.turn(wait=False)
                 self._feed_due_ms = self._now_ms() + _FEED_MS
-            envelope, item = self._ready.popleft()
-            self._position = envelope.seq + 1
-            if self._is_durable:
-                self._item = item
-            return self._deliver_error(envelope, item) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
+            self._last = last = self._ready.popleft()
+            self._position += 1
+            envelope = last[0]
+            return self._deliver_error(last) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
         except BaseException:
             self.close()
             raise
@@ -333,41 +411,132 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if hasattr(self, "_runtime"):
             self.close()
 
+    # ---- async for
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> R_co:
+        if self._closed:
+            raise StopAsyncIteration
+        try:
+            turns = self._turns or self._start_turns()
+            runtime = self._require_runtime()
+            if self._last is not None:
+                self._acknowledge(*self._last)
+                self._last = None
+            while not self._ready:
+                if runtime.summary is not None:
+                    await self._aclose(is_end=not runtime.summary.was_cancelled)
+                    self._end(runtime)
+                    raise StopAsyncIteration
+                await self._wait(turns)
+            if self._now_ms() >= self._feed_due_ms:
+                turns.feed_workers()
+                self._feed_due_ms = self._now_ms() + _FEED_MS
+            self._last = last = self._ready.popleft()
+            self._position += 1
+            envelope = last[0]
+            return self._deliver_error(last) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _wait(self, turns: "AsyncTurns") -> None:
+        if self._is_awaited:
+            raise RuntimeError("another task is waiting for the next result of this iteration")
+        self._is_awaited = True
+        try:
+            await turns.wait()
+        finally:
+            self._is_awaited = False
+
+    async def aclose(self) -> None:
+        """Stop the workers, wait for coroutines that were cancelled, and drop results that were not yielded."""
+        await self._aclose(is_end=False)
+
+    async def _aclose(self, *, is_end: bool) -> None:
+        was_closed = self._closed
+        self._close(is_end=is_end)
+        if was_closed:
+            return
+        if self._input is not None:
+            await self._input.close()
+        if self._turns is not None:
+            await self._turns.close()
+        if self._coroutines is not None:
+            _warn_of_survivors(await self._coroutines.wait_for_end(self._grace_s))
+
+    def _start_turns(self) -> "AsyncTurns":
+        from inorder.runtime.async_turns import AsyncInput, LoopTurns, ThreadTurns
+
+        engine = self._engine
+        if self._coroutines is not None and not isinstance(self._items, AsyncIterable):
+            self._runtime = self._start(self._items)
+        elif self._runtime is None:
+            self._input = AsyncInput(self._items, 2 * self._slots, engine.wake)
+            self._runtime = self._start(self._input.feed)
+            self._input.start()
+        runtime = self._require_runtime()
+        self._turns = (
+            ThreadTurns(runtime, engine.wake)
+            if self._coroutines is None
+            else LoopTurns(runtime, self._coroutines, self._ready)
+        )
+        return self._turns
+
+    def _require_runtime(self) -> Runtime:
+        if self._runtime is None:
+            raise_violation("the iteration has not begun")
+        return self._runtime
+
+    # ---- both
+
     def _close(self, *, is_end: bool) -> None:
-        if not self._closed:
-            self._closed = True
-            try:
+        if self._closed:
+            return
+        self._closed = True
+        self._last = None
+        survivors: list[Task] = []
+        try:
+            if self._runtime is not None:
                 survivors = self._runtime.close(0.0 if is_end else self._grace_s)
-            finally:
-                self._delivery.close(is_end=is_end)
-            if survivors:
-                names = [f"seq {task.seq} ({task.item!r:.40})" for task in survivors]
-                warn(describe_survivors(names), RuntimeWarning, stacklevel=3)
+        finally:
+            self._delivery.close(is_end=is_end)
+        _warn_of_survivors(survivors)
 
-    def _acknowledge(self) -> None:
-        """Commit the last result: the consumer has finished with it."""
-        if self._position > self._acknowledged:
-            self._acknowledged = self._position
-            self._delivery.acknowledge(self._position, self._item)
-            self._item = None
-
-    def _deliver_error(self, envelope: Envelope, item: Any) -> R_co:
-        error = _to_item_error(envelope, item)
+    def _deliver_error(self, last: tuple[Envelope, Any]) -> R_co:
+        error = to_item_error(*last, self._base)
         if self._errors == "raise":
             raise error
         return cast("R_co", error)
 
-    def _raise_end(self) -> None:
-        summary = self._runtime.summary
+    def _end(self, runtime: Runtime) -> None:
+        """Close the iteration at the end of its run. Raises InfrastructureError if something else ended it."""
+        summary = runtime.summary
         was_cancelled = summary is not None and summary.was_cancelled
         self._close(is_end=not was_cancelled)
         if summary is not None and was_cancelled:
             raise InfrastructureError(summary.cancel_reason)
-        raise StopIteration
 
 
-def _to_item_error(envelope: Envelope, item: Any) -> ItemError:
+def _warn_of_survivors(survivors: list[Task]) -> None:
+    if survivors:
+        names = [f"seq {task.seq} ({task.item!r:.40})" for task in survivors]
+        warn(describe_survivors(names), RuntimeWarning, stacklevel=4)
+
+
+def to_item_error(envelope: Envelope, item: Any, base: int) -> ItemError:
+    """Make the error of a failed item. `base` is added to its seq."""
     if envelope.failure is None:
         raise_violation(f"item {envelope.seq} failed without a failure")
     cause = envelope.payload if isinstance(envelope.payload, BaseException) else None
-    return ItemError(envelope.seq, item, envelope.failure, envelope.attempt, cause)
+    return ItemError(base + envelope.seq, item, envelope.failure, envelope.attempt, cause)

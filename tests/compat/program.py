@@ -56,7 +56,7 @@ def double(number: int) -> int:
 
 
 def iterate(journal: Path) -> None:
-    for count, result in enumerate(inorder.imap(double, range(12), policy="inline", journal=journal), start=1):
+    for count, result in enumerate(inorder.imap(double, range(12), journal=journal, where="inline"), start=1):
         print("result", result)
         if count > RESULTS:
             die()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.dataset import ExportOutcome
 from tests.connectors.drivers import Drivers, open_drivers
 from tests.connectors.s3_server import BUCKET, CREDENTIALS, S3Server, serve_s3
 from tests.dataset.chunk_store import ChunkStore, make_store, name_of, text_of
@@ -56,7 +57,7 @@ def prefix(request: pytest.FixtureRequest) -> str:
     return hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
 
 
-def export(store: ChunkStore, prefix: str) -> inorder.ExportOutcome:
+def export(store: ChunkStore, prefix: str) -> ExportOutcome:
     return inorder.open(store.data).export(f"{TO}/{prefix}", "chunks", shard_bytes=SMALL)
 
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import inorder
+from inorder.dataset import ExportOutcome
 from inorder.dataset.export import lease
 from inorder.dataset.export.lease import ExportLease, LeaseRecord
 from inorder.files import object_store
@@ -40,7 +41,7 @@ def store(tmp_path: Path) -> ChunkStore:
     return make_store(tmp_path)
 
 
-def export(store: ChunkStore, to: str | Path = TO, format_: Any = "parquet") -> inorder.ExportOutcome:
+def export(store: ChunkStore, to: str | Path = TO, format_: Any = "parquet") -> ExportOutcome:
     return inorder.open(store.data).export(to, "chunks", format_, shard_bytes=SMALL)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import inorder
+from inorder.dataset import SearchWhere
 from inorder.pipeline.outcome import FileCounts
 from inorder.stage.files import file_stat
 from tests.documents.archives.archive_files import make_archive, make_zip
@@ -95,7 +96,7 @@ def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
         document = data.get("docs/a.md")
         assert document.paths == data.get("docs/sub/b.md").paths == ["docs/a.md", "docs/sub/b.md"]
         assert data.find("docs/sub/b.md").doc_id == "docs/a.md"
-        wheres: list[inorder.SearchWhere] = [{}, {"path": "docs/a*"}, {"path": "*/sub/*"}]
+        wheres: list[SearchWhere] = [{}, {"path": "docs/a*"}, {"path": "*/sub/*"}]
         for where in wheres:
             [hit] = data.search("lamp", where=where).hits
             assert (hit.item_id, hit.copies) == ("docs/a.md", ["docs/sub/b.md"])

@@ -31,7 +31,7 @@ def main() -> None:
     folder, how = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hows = [how] * 4 if how in ("python", "c") else ["tell", "python"]
-    for _ in imap(stay, [(folder, each) for each in hows], policy="cpu", workers=2):
+    for _ in imap(stay, [(folder, each) for each in hows], workers=2):
         break
     if how == "collect":
         gc.collect()

@@ -164,7 +164,7 @@ def test_the_detail_of_a_stage_error_precedes_its_traceback() -> None:
 
 @pytest.mark.req("RUN-15")
 def test_the_error_of_an_iteration_has_the_traceback_of_its_worker() -> None:
-    [error] = inorder.imap(dig_left, [1], errors="yield")
+    [error] = inorder.imap(dig_left, [1], errors="yield", where="threads")
     assert isinstance(error, inorder.ItemError)
     assert error.traceback.endswith("ZeroDivisionError: integer division or modulo by zero")
     assert "in dig_right" in pickle.loads(pickle.dumps(error)).traceback

@@ -73,7 +73,7 @@ def describe_interrupts(_: int) -> tuple[bool, bool, str]:
 
 
 def test_items_and_the_processes_they_start_have_interrupts_ignored_and_not_blocked() -> None:
-    assert list(imap(describe_interrupts, range(2), policy="cpu", workers=2)) == [(True, False, "[]")] * 2
+    assert list(imap(describe_interrupts, range(2), workers=2)) == [(True, False, "[]")] * 2
 
 
 @pytest.mark.parametrize("how", ["break", "collect"])

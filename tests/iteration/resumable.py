@@ -15,15 +15,15 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def main(folder: Path, count: int, policy: str, fsync: str, die_at: int) -> None:
+def main(folder: Path, count: int, where: str, fsync: str, die_at: int) -> None:
     """Append every result to a file; die after the result of `die_at` was written."""
     results = inorder.imap(
         double,
         range(count),
-        policy=policy,
-        workers=None if policy == "inline" else 2,
+        where=where,
+        workers=None if where == "inline" else 2,
         journal=folder / "journal",
-        fsync=fsync,  # type: ignore[arg-type]
+        options=inorder.RunOptions(fsync=fsync),
     )
     with open(folder / "results", "a", encoding="ascii") as file:
         for result in results:

@@ -21,7 +21,7 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def main(folder: Path, count: int, policy: str) -> None:
+def main(folder: Path, count: int, where: str) -> None:
     """Print the results; with `HOLD`, die as soon as all but the first are on disk."""
     log = ResultLog.append
     left = count - 1
@@ -34,7 +34,7 @@ def main(folder: Path, count: int, policy: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     ResultLog.append = append  # type: ignore[method-assign]
-    options: Any = {"policy": policy, "workers": 2, "journal": folder / "journal", "spool": "disk"}
+    options: Any = {"where": where, "workers": 2, "journal": folder / "journal", "spool": "disk"}
     print(list(inorder.imap(double, range(count), **options)))
 
 

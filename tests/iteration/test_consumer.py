@@ -41,7 +41,9 @@ class Leisure:
         self._head = threading.Event()
         monkeypatch.setattr(iteration, "SystemClock", lambda: self.clock)
         monkeypatch.setattr(threads, "ThreadEngine", self._hire)
-        self.results: Any = inorder.imap(self._work, itertools.count(), workers=2, cancel_grace_s=0)
+        self.results: Any = inorder.imap(
+            self._work, itertools.count(), workers=2, where="threads", options=inorder.RunOptions(cancel_grace_s=0)
+        )
         assert self.take(0) == 0
 
     def take(self, after_ms: int) -> int:
@@ -121,7 +123,7 @@ def test_a_consumer_that_takes_its_time_does_not_get_an_inline_run_stuck(monkeyp
     monkeypatch.setattr(inline, "BatchSizer", partial(FixedSizer, 8))
     monkeypatch.setattr(inline, "_SLICE_S", 60.0)
     arrived = []
-    for result in inorder.imap(str, range(40), policy="inline"):
+    for result in inorder.imap(str, range(40), where="inline"):
         arrived.append(result)
         clock.advance_to(clock.true_ms + 10_000)
     assert arrived == [str(n) for n in range(40)]
@@ -141,7 +143,9 @@ def test_results_do_not_pile_up_beyond_the_budget_before_a_slow_consumer(monkeyp
         return bytes(size)
 
     most = 0
-    for number, _ in enumerate(inorder.imap(function, range(1000), policy="inline", buffered_bytes_max=budget)):
+    for number, _ in enumerate(
+        inorder.imap(function, range(1000), where="inline", options=inorder.RunOptions(buffered_bytes_max=budget))
+    ):
         most = max(most, computed - number)
         clock.advance_to(clock.true_ms + 5)
     assert 1 <= most <= budget // size + 2
@@ -169,7 +173,7 @@ def test_closing_lets_go_of_every_result_that_was_not_taken(
         def __init__(self, item: int) -> None:
             alive.add(self)
 
-    results: Any = inorder.imap(Payload, range(100), policy="inline")
+    results: Any = inorder.imap(Payload, range(100), where="inline")
     for _ in range(taken):
         next(results)
     gc.collect()

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from inorder import BusyError, InfrastructureError, IntegrityError, ItemError, OperatorError, imap
+from inorder import BusyError, InfrastructureError, IntegrityError, ItemError, OperatorError, RunOptions, imap
 from inorder.host.filesystem import SystemFile
 from inorder.journal.scan import ScanVerdict, scan
 from tests.iteration import resumable
+from tests.support.options import for_imap
 from tests.support.python_path import prepend_path
 
 ROOT = Path(__file__).parents[2]
-SETTINGS: dict[str, Any] = {"policy": "inline"}
+SETTINGS: dict[str, Any] = {"where": "inline"}
 
 
 def double(number: int) -> int:
@@ -42,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def positions(path: Path, count: int = 10, function: Callable[[int], int] = double, **settings: Any) -> list[Any]:
-    return list(imap(function, range(count), journal=path, **SETTINGS, **settings))
+    return list(imap(function, range(count), journal=path, **for_imap(**SETTINGS, **settings)))
 
 
 def take(path: Path, wanted: int, count: int = 10) -> list[Any]:
@@ -131,7 +132,7 @@ def test_another_function_is_refused(path: Path, other: Callable[[int], int]) ->
 
 def test_the_number_of_workers_may_change(path: Path) -> None:
     take(path, 5)
-    rest = list(imap(double, range(10), journal=path, policy="io", workers=3))
+    rest = list(imap(double, range(10), journal=path, workers=3, where="threads"))
     assert rest == [2 * number for number in range(4, 10)]
 
 
@@ -167,14 +168,14 @@ def test_two_iterations_on_one_journal_are_one_too_many(path: Path) -> None:
 
 def test_options_of_a_journal_without_one_are_refused() -> None:
     with pytest.raises(OperatorError, match="need journal=PATH"):
-        imap(double, [1], key=str)
+        imap(double, [1], key=str, where="threads")
     with pytest.raises(OperatorError, match="need journal=PATH"):
-        imap(double, [1], fsync="off")
+        imap(double, [1], where="threads", options=RunOptions(fsync="off"))
 
 
 def test_an_unknown_policy_is_refused(path: Path) -> None:
     with pytest.raises(OperatorError, match="fsync must be one of always, batch, interval, off"):
-        imap(double, [1], journal=path, fsync="sometimes")  # type: ignore[arg-type]
+        imap(double, [1], journal=path, where="threads", options=RunOptions(fsync="sometimes"))  # type: ignore[arg-type]
     assert not path.exists()
 
 
@@ -200,7 +201,7 @@ def test_a_journal_may_be_in_the_current_folder(tmp_path: Path, monkeypatch: pyt
 def test_a_disk_that_fails_stops_the_iteration_and_the_next_one_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    results = imap(double, range(10), journal=path, fsync="always", **SETTINGS)
+    results = imap(double, range(10), journal=path, options=RunOptions(fsync="always"), **SETTINGS)
     assert [next(results) for _ in range(3)] == [0, 2, 4]
 
     def fail(*_: Any) -> None:
@@ -214,7 +215,7 @@ def test_a_disk_that_fails_stops_the_iteration_and_the_next_one_goes_on(
     assert rest in ([2 * number for number in range(2, 10)], [2 * number for number in range(3, 10)])
 
 
-def run_until(tmp_path: Path, count: int, policy: str, fsync: str, die_at: int) -> int:
+def run_until(tmp_path: Path, count: int, where: str, fsync: str, die_at: int) -> int:
     environment = {**os.environ, "CALLS": str(tmp_path / "calls"), "PYTHONPATH": prepend_path(ROOT)}
     arguments = [
         sys.executable,
@@ -222,7 +223,7 @@ def run_until(tmp_path: Path, count: int, policy: str, fsync: str, die_at: int) 
         "tests.iteration.resumable",
         str(tmp_path),
         str(count),
-        policy,
+        where,
         fsync,
         str(die_at),
     ]
@@ -231,14 +232,14 @@ def run_until(tmp_path: Path, count: int, policy: str, fsync: str, die_at: int) 
 
 @pytest.mark.process
 @pytest.mark.req("JRN-7")
-@pytest.mark.parametrize(("policy", "fsync"), [("cpu", "batch"), ("io", "off"), ("inline", "always")])
+@pytest.mark.parametrize(("where", "fsync"), [("processes", "batch"), ("threads", "off"), ("inline", "always")])
 def test_after_sigkill_only_the_result_that_was_not_come_back_from_is_delivered_again(
-    tmp_path: Path, policy: str, fsync: str
+    tmp_path: Path, where: str, fsync: str
 ) -> None:
     count, deaths = 40, [0, 7, 8, 31, 39]
     for die_at in deaths:
-        assert run_until(tmp_path, count, policy, fsync, die_at) == -signal.SIGKILL
-    assert run_until(tmp_path, count, policy, fsync, -1) == 0
+        assert run_until(tmp_path, count, where, fsync, die_at) == -signal.SIGKILL
+    assert run_until(tmp_path, count, where, fsync, -1) == 0
     results = [int(line) for line in (tmp_path / "results").read_text().split()]
     again = [2 * seq for seq in deaths]
     assert sorted(results) == sorted([*(2 * seq for seq in range(count)), *again])

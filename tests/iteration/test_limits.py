@@ -74,7 +74,9 @@ def test_a_hung_item_fails_by_its_limit_and_everything_else_arrives(
             gate.hold()
         return item
 
-    with closing(inorder.imap(function, range(50), workers=2, timeout_s=60, retries=3, errors="yield")) as results:
+    with closing(
+        inorder.imap(function, range(50), workers=2, timeout_s=60, retries=3, errors="yield", where="threads")
+    ) as results:
         arrived = list(results)
     error = arrived.pop(3)
     assert arrived == [n for n in range(50) if n != 3]
@@ -90,7 +92,7 @@ def test_a_hung_item_ends_the_iteration_if_errors_are_raised(
 ) -> None:
     time = stop_time(monkeypatch)
     when_quiet(lambda: time.advance(60))
-    results = inorder.imap(lambda item: gate.hold(), range(5), workers=1, timeout_s=60)
+    results = inorder.imap(lambda item: gate.hold(), range(5), workers=1, timeout_s=60, where="threads")
     named = pytest.warns(RuntimeWarning, match=r"cannot be killed: seq 0 \(0\)")
     with (
         named,
@@ -111,7 +113,9 @@ def test_every_worker_can_hang_and_the_rest_is_still_done(
             gate.hold()
         return item
 
-    with closing(inorder.imap(function, range(20), workers=3, timeout_s=60, errors="yield")) as results:
+    with closing(
+        inorder.imap(function, range(20), workers=3, timeout_s=60, errors="yield", where="threads")
+    ) as results:
         arrived = list(results)
     assert [type(result) for result in arrived[:3]] == [ItemError] * 3
     assert arrived[3:] == list(range(3, 20))
@@ -131,7 +135,7 @@ def test_the_input_is_consumed_no_further_than_slow_workers_need(gate: Gate, whe
 
     when_quiet(quiet)
     items = (taken.append(n) for n in itertools.count())
-    with closing(inorder.imap(lambda item: gate.hold(), items, workers=2)) as results:
+    with closing(inorder.imap(lambda item: gate.hold(), items, workers=2, where="threads")) as results:
         next(results)
     assert 2 <= len(taken_when_quiet) <= 6
 
@@ -177,7 +181,9 @@ def test_a_budget_smaller_than_one_result_still_completes_in_order(gate: Gate, w
 
 
 def test_a_budget_smaller_than_one_result_completes_inline_too() -> None:
-    results = inorder.imap(lambda item: bytes(SIZE + item), range(50), policy="inline", buffered_bytes_max=1)
+    results = inorder.imap(
+        lambda item: bytes(SIZE + item), range(50), where="inline", options=inorder.RunOptions(buffered_bytes_max=1)
+    )
     assert [len(result) - SIZE for result in results] == list(range(50))
 
 
@@ -199,7 +205,7 @@ def test_even_results_of_no_size_are_not_computed_ahead_without_end(gate: Gate, 
         gate.open()
 
     when_quiet(quiet)
-    with closing(inorder.imap(function, itertools.count(), workers=2)) as results:
+    with closing(inorder.imap(function, itertools.count(), workers=2, where="threads")) as results:
         next(results)
     assert 100 <= started_when_quiet[0] < 2 * 8192
 
@@ -225,7 +231,7 @@ def test_the_wait_before_an_inline_retry_is_no_busy_loop(monkeypatch: pytest.Mon
             raise outcome
         return outcome
 
-    assert list(inorder.imap(function, ["item"], policy="inline", retries=1)) == ["fine"]
+    assert list(inorder.imap(function, ["item"], retries=1, where="inline")) == ["fine"]
     assert polls <= 20
 
 
@@ -249,7 +255,7 @@ def test_what_waits_behind_a_slow_item_is_done_by_an_idle_worker(monkeypatch: py
 
     monkeypatch.setattr(threads, "ThreadEngine", Watching)
     monkeypatch.setattr(threads, "BatchSizer", partial(FixedSizer, 8))
-    assert list(inorder.imap(function, range(100), workers=2)) == list(range(100))
+    assert list(inorder.imap(function, range(100), workers=2, where="threads")) == list(range(100))
     assert next_is_done.is_set()
 
 
@@ -268,7 +274,7 @@ def test_an_interrupt_inside_a_thread_does_not_leave_the_run_waiting(monkeypatch
     before = alive()
     monkeypatch.setattr(threads, "ThreadEngine", Impatient)
     with pytest.raises((KeyboardInterrupt, ItemError)):
-        next(inorder.imap(interrupt, range(3), workers=1))
+        next(inorder.imap(interrupt, range(3), workers=1, where="threads"))
 
 
 def test_results_that_suddenly_grow_stay_within_the_budget(

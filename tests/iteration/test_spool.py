@@ -48,7 +48,16 @@ def crash_behind_head(
         patch.setattr(ResultLog, "append", append)
         held = named(lambda number: function(number) if number else gate.hold())
         with pytest.raises(Crashed), pytest.warns(RuntimeWarning, match="seq 0"):
-            next(inorder.imap(held, range(count), journal=journal, spool="disk", cancel_grace_s=0, **options))
+            next(
+                inorder.imap(
+                    held,
+                    range(count),
+                    journal=journal,
+                    spool="disk",
+                    options=inorder.RunOptions(cancel_grace_s=0),
+                    **options,
+                )
+            )
 
 
 def named(function: Callable[[int], Any]) -> Callable[[int], Any]:
@@ -58,10 +67,10 @@ def named(function: Callable[[int], Any]) -> Callable[[int], Any]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("policy", ["io", "cpu"])
-def test_after_a_kill_behind_a_slow_item_only_that_item_is_computed_again(tmp_path: Path, policy: str) -> None:
+@pytest.mark.parametrize("where", ["threads", "processes"])
+def test_after_a_kill_behind_a_slow_item_only_that_item_is_computed_again(tmp_path: Path, where: str) -> None:
     calls = tmp_path / "calls"
-    program = [sys.executable, "-m", "tests.iteration.spooled", str(tmp_path), "100", policy]
+    program = [sys.executable, "-m", "tests.iteration.spooled", str(tmp_path), "100", where]
 
     def live(**more: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "CALLS": str(calls), "PYTHONPATH": prepend_path(ROOT), **more}
@@ -88,9 +97,9 @@ def test_what_was_adopted_and_not_delivered_survives_again(tmp_path: Path, monke
         calls.append(number)
         return str(number)
 
-    with inorder.imap(named(note), range(20), journal=journal, spool="disk") as results:
+    with inorder.imap(named(note), range(20), journal=journal, spool="disk", where="threads") as results:
         assert [next(results) for _ in range(8)] == [str(number) for number in range(8)]
-    with inorder.imap(named(note), range(20), journal=journal, spool="disk") as results:
+    with inorder.imap(named(note), range(20), journal=journal, spool="disk", where="threads") as results:
         assert results.position == 7
         assert list(results) == [str(number) for number in range(7, 20)]
     assert calls == [0]
@@ -102,7 +111,9 @@ def test_without_spool_everything_behind_the_head_is_computed_again(
     journal = tmp_path / "journal"
     crash_behind_head(journal, str, 20, monkeypatch)
     calls: list[int] = []
-    results = inorder.imap(named(lambda number: calls.append(number)), range(20), journal=journal, workers=1)
+    results = inorder.imap(
+        named(lambda number: calls.append(number)), range(20), journal=journal, workers=1, where="threads"
+    )
     assert len(list(results)) == len(calls) == 20
 
 
@@ -118,7 +129,7 @@ def test_a_result_that_is_not_plain_data_is_computed_again(
         calls.append(number)
         return odd
 
-    found = list(inorder.imap(named(note), range(6), journal=journal, spool="disk", workers=1))
+    found = list(inorder.imap(named(note), range(6), journal=journal, spool="disk", workers=1, where="threads"))
     assert found == [odd, [1], [2], odd, [4], [5]]
     assert calls == [0, 3]
 
@@ -127,7 +138,13 @@ def test_an_item_that_is_another_one_now_is_computed_again(tmp_path: Path, monke
     journal = tmp_path / "journal"
     crash_behind_head(journal, str, 5, monkeypatch)
     items = [0, 1, 2, 33, 4]
-    assert list(inorder.imap(named(str_of), items, journal=journal, spool="disk")) == ["0", "1", "2", "33", "4"]
+    assert list(inorder.imap(named(str_of), items, journal=journal, spool="disk", where="threads")) == [
+        "0",
+        "1",
+        "2",
+        "33",
+        "4",
+    ]
 
 
 def str_of(number: int) -> str:

@@ -20,7 +20,15 @@ def test_the_warning_names_the_item_once_and_the_line_that_waits() -> None:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(warnings, "showwarning", open_gate)
-            assert list(inorder.imap(gate.hold, ["report.pdf"], workers=1, stall_warning_s=0.05)) == ["report.pdf"]
+            assert list(
+                inorder.imap(
+                    gate.hold,
+                    ["report.pdf"],
+                    workers=1,
+                    where="threads",
+                    options=inorder.RunOptions(stall_warning_s=0.05),
+                )
+            ) == ["report.pdf"]
     [warning] = [one for one in caught if "no result" in str(one.message)]
     assert str(warning.message) == "no result for 0 s; waiting for worker 0, which holds seq 0 ('report.pdf')"
     assert issubclass(warning.category, RuntimeWarning)
@@ -29,4 +37,4 @@ def test_the_warning_names_the_item_once_and_the_line_that_waits() -> None:
 
 def test_a_negative_time_is_refused() -> None:
     with pytest.raises(inorder.OperatorError, match="stall_warning_s must be at least 0"):
-        inorder.imap(str, [], stall_warning_s=-1)
+        inorder.imap(str, [], where="threads", options=inorder.RunOptions(stall_warning_s=-1))

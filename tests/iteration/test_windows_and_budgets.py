@@ -13,6 +13,7 @@ from inorder import Budgets, ItemError, OperatorError, Windows
 from inorder.engines import threads
 from inorder.host import memory
 from tests.support.gates import GUARD_S, FixedSizer, Gate, quiet_engine
+from tests.support.options import for_imap
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.req("REA-1")]
 
@@ -84,7 +85,9 @@ def test_above_a_soft_budget_half_of_the_workers_run(monkeypatch: pytest.MonkeyP
     def count_running(budgets: Budgets) -> int:
         with Gate() as gate:
             monkeypatch.setattr(threads, "ThreadEngine", quiet_engine(gate, gate.open))
-            assert len(list(inorder.imap(gate.hold, range(20), workers=6, budgets=budgets))) == 20
+            options = inorder.RunOptions(budgets=budgets)
+            results = list(inorder.imap(gate.hold, range(20), workers=6, where="threads", options=options))
+            assert len(results) == 20
             return gate.inside_max
 
     assert count_running(Budgets(resident_bytes_soft=1)) == 3
@@ -115,7 +118,9 @@ def test_retries_are_bounded_per_window() -> None:
         def fail(item: int) -> None:
             raise ConnectionError("reset")
 
-        results = inorder.imap(fail, range(6), policy="inline", retries=1, errors="yield", windows=windows)
+        results = inorder.imap(
+            fail, range(6), retries=1, errors="yield", where="inline", options=inorder.RunOptions(windows=windows)
+        )
         return sum(error.attempts for error in results if isinstance(error, ItemError))
 
     assert count_attempts(Windows()) == 12
@@ -139,7 +144,7 @@ def test_items_with_one_batch_key_are_run_together(monkeypatch: pytest.MonkeyPat
         started.append(item)
         return item
 
-    assert "".join(inorder.imap(function, items(), workers=1, batch_key=str)) == "firstabcabcabcabc"
+    assert "".join(inorder.imap(function, items(), workers=1, batch_key=str, where="threads")) == "firstabcabcabcabc"
     assert "".join(started) == "firstaaaabbbbcccc"
 
 
@@ -159,11 +164,11 @@ def test_items_with_one_batch_key_are_run_together(monkeypatch: pytest.MonkeyPat
 )
 def test_what_does_not_fit_is_refused_by_its_name(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(OperatorError) as error:
-        list(inorder.imap(str, range(3), policy="inline", **options))
+        list(inorder.imap(str, range(3), where="inline", **for_imap(**options)))
     assert str(error.value) == complaint
 
 
 def test_a_budget_of_memory_is_refused_where_memory_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "read_resident_bytes", lambda: 0)
     with pytest.raises(OperatorError, match="needs Linux: this system has no /proc to read resident memory from"):
-        inorder.imap(str, range(3), policy="inline", budgets=Budgets(resident_bytes_soft=1))
+        inorder.imap(str, range(3), where="inline", options=inorder.RunOptions(budgets=Budgets(resident_bytes_soft=1)))

@@ -132,7 +132,7 @@ def test_an_iteration_that_is_left_early_has_not_ended_in_its_journal(
     tmp_path: Path, taken: int | None, is_end: bool
 ) -> None:
     path = tmp_path / "run.journal"
-    results = imap(str, range(10), journal=path, policy="inline")
+    results = imap(str, range(10), journal=path, where="inline")
     list(islice(results, taken))
     results.close()
     assert read_journal(SystemFilesystem(), str(path))[1].is_end is is_end

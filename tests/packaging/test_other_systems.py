@@ -21,6 +21,8 @@ ELSEWHERE = (
 ITEMS = """
 import os, sys, time
 import inorder
+from inorder.lanes import LaneConfig
+from inorder.lanes import Lane
 
 def work(item):
     if item == "fail":
@@ -80,7 +82,7 @@ if __name__ == "__main__":
     for options in ({"policy": "io", "workers": 2, "timeout_s": 60}, {"policy": "inline"}):
         results = inorder.imap(work, range(5), errors="yield", **options)
         print(*[result if isinstance(result, int) else result.message for result in results])
-    with inorder.Lane(inorder.LaneConfig(name="net", max_concurrency=2)) as lane:
+    with Lane(LaneConfig(name="net", max_concurrency=2)) as lane:
         print(lane.submit(work, 21).result())
 """
 REFUSED = {

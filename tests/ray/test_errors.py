@@ -10,7 +10,7 @@ import pytest
 import ray
 
 import inorder.engines.ray.engine
-from inorder import imap
+from inorder import RunOptions, imap
 from inorder.engines.ray.cluster import _require_reachable
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, OperatorError
@@ -114,15 +114,15 @@ def test_an_invalid_option(cli: CommandLine, option: str, value: str) -> None:
 
 
 def test_another_cluster_than_the_one_that_this_process_belongs_to(machines: Machines) -> None:
-    list(imap(serve, [1], engine="ray", workers=1, ray=machines.options()))
+    list(imap(serve, [1], workers=1, where="ray", options=RunOptions(ray=machines.options())))
     with pytest.raises(OperatorError, match="already connected to the cluster"):
-        imap(serve, [1], engine="ray", ray=RayOptions(address="127.0.0.1:1"))
+        imap(serve, [1], where="ray", options=RunOptions(ray=RayOptions(address="127.0.0.1:1")))
 
 
 def test_a_node_with_another_version(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inorder.engines.ray.engine, "__version__", "99.0")
     with pytest.raises(InfrastructureError) as caught:
-        list(imap(serve, range(5), engine="ray", workers=2, ray=machines.options()))
+        list(imap(serve, range(5), workers=2, where="ray", options=RunOptions(ray=machines.options())))
     said = str(caught.value)
     assert "the driver has inorder 99.0, and every node needs the same" in said
     assert "\n" not in said
@@ -142,7 +142,7 @@ def ghost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], in
 
 def test_a_node_without_the_module_of_the_function(machines: Machines, ghost: Any) -> None:
     with pytest.raises(InfrastructureError) as caught:
-        list(imap(ghost, range(5), engine="ray", workers=2, ray=machines.options()))
+        list(imap(ghost, range(5), workers=2, where="ray", options=RunOptions(ray=machines.options())))
     said = str(caught.value)
     assert "No module named 'module_of_a_ghost'" in said
     assert "every node needs the packages" in said
@@ -152,12 +152,14 @@ def test_a_node_without_the_module_of_the_function(machines: Machines, ghost: An
 def test_a_function_that_cannot_be_sent(machines: Machines) -> None:
     held = threading.Lock()
     with pytest.raises(OperatorError, match="cannot be sent to the cluster"):
-        imap(lambda item: held, range(3), engine="ray", ray=machines.options())
+        imap(lambda item: held, range(3), where="ray", options=RunOptions(ray=machines.options()))
 
 
 def test_a_function_of_the_calling_script_travels(machines: Machines) -> None:
     factor = 3
-    assert list(imap(lambda item: item * factor, range(5), engine="ray", workers=1, ray=machines.options())) == [
+    assert list(
+        imap(lambda item: item * factor, range(5), workers=1, where="ray", options=RunOptions(ray=machines.options()))
+    ) == [
         0,
         3,
         6,
@@ -174,7 +176,7 @@ def test_ray_that_is_not_installed(cli: CommandLine) -> None:
 
 
 def test_an_iteration_that_was_disconnected_starts_no_other_cluster(machines: Machines) -> None:
-    iteration: Any = imap(serve, range(1000), engine="ray", workers=1, ray=machines.options())
+    iteration: Any = imap(serve, range(1000), workers=1, where="ray", options=RunOptions(ray=machines.options()))
     assert next(iteration) == 0
     ray.shutdown()
     iteration.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inorder import imap
+from inorder import RunOptions, imap
 from inorder.errors import Category, ItemError
 from tests.ray.machines import Machines
 from tests.support.misbehaviour import (
@@ -31,7 +31,7 @@ EXPECTED_REST = [seq * 2 for seq in range(COUNT) if seq != GUILTY]
 
 def results_with(machines: Machines, item: Any, function: Callable[[Any], Any] = serve, **options: Any) -> list[Any]:
     items = [item if seq == GUILTY else seq for seq in range(COUNT)]
-    settings: dict[str, Any] = {"engine": "ray", "workers": 2, "errors": "yield", "ray": machines.options(), **options}
+    settings: dict[str, Any] = {"where": "ray", "workers": 2, "errors": "yield", "ray": machines.options(), **options}
     return list(imap(function, items, **settings))
 
 
@@ -61,7 +61,9 @@ def test_an_item_that_ends_its_process_twice_fails_with_the_ending_named(
 @pytest.mark.req("RTY-3")
 def test_many_items_that_end_their_process_do_not_end_the_run(machines: Machines) -> None:
     items = [Mischief("exit") if seq % 4 == 3 else seq for seq in range(32)]
-    results = list(imap(serve, items, engine="ray", workers=2, errors="yield", ray=machines.options()))
+    results = list(
+        imap(serve, items, workers=2, errors="yield", where="ray", options=RunOptions(ray=machines.options()))
+    )
     failed = [seq for seq, result in enumerate(results) if isinstance(result, ItemError)]
     assert failed == list(range(3, 32, 4))
 

@@ -9,7 +9,7 @@ import numpy
 import pytest
 import ray
 
-from inorder import imap
+from inorder import RunOptions, imap
 from inorder.core.commands import Command, PressureChanged
 from inorder.core.options import PressureOptions
 from inorder.engines.process.transfer import pack
@@ -32,7 +32,9 @@ def bytes_of(number: int) -> bytes:
 
 @pytest.mark.req("CMP-6")
 def test_large_arrays_are_views_of_the_object_store(machines: Machines) -> None:
-    for number, found in enumerate(imap(array_of, range(12), engine="ray", workers=2, ray=machines.options())):
+    for number, found in enumerate(
+        imap(array_of, range(12), workers=2, where="ray", options=RunOptions(ray=machines.options()))
+    ):
         assert (found == number).all()
         assert found.shape == (MEGABYTE // 2,)
         assert not found.flags.owndata
@@ -47,7 +49,7 @@ def owner_of(array: Any) -> str:
 
 
 def test_bytes_of_megabytes_arrive_whole(machines: Machines) -> None:
-    found = imap(bytes_of, range(12), engine="ray", workers=2, ray=machines.options())
+    found = imap(bytes_of, range(12), workers=2, where="ray", options=RunOptions(ray=machines.options()))
     assert all(value == bytes_of(number) for number, value in enumerate(found))
 
 
@@ -55,7 +57,7 @@ def test_bytes_of_megabytes_arrive_whole(machines: Machines) -> None:
 def test_delivered_results_are_freed(machines: Machines) -> None:
     """More data passes through the stores than fits into them, and nothing is spilled."""
     count = 2 * 3 * STORE_BYTES // (4 * MEGABYTE)
-    settings: Any = {"engine": "ray", "workers": 2, "buffered_bytes_max": 32 * MEGABYTE, "ray": machines.options()}
+    settings: Any = {"where": "ray", "workers": 2, "buffered_bytes_max": 32 * MEGABYTE, "ray": machines.options()}
     for number, found in enumerate(imap(array_of, range(count), **settings)):
         assert found[0] == number
     assert machines.spilled() == []
@@ -63,7 +65,7 @@ def test_delivered_results_are_freed(machines: Machines) -> None:
 
 @pytest.mark.req("CMP-2")
 def test_results_that_were_not_consumed_are_freed(machines: Machines) -> None:
-    iteration: Any = imap(array_of, range(40), engine="ray", workers=2, ray=machines.options())
+    iteration: Any = imap(array_of, range(40), workers=2, where="ray", options=RunOptions(ray=machines.options()))
     for _ in range(4):
         next(iteration)
     iteration.close()

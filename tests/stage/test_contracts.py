@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.stage import contracts
+from inorder.stage import StageErrorSummary, contracts
 from inorder.stage.engine import make_kernel_options
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
@@ -176,7 +176,7 @@ def test_a_plan_or_a_worker_that_is_none_is_refused() -> None:
 
 
 def test_contracts_can_be_written_as_json() -> None:
-    summary = inorder.StageErrorSummary("io", "disk", 2, "a")
+    summary = StageErrorSummary("io", "disk", 2, "a")
     assert msgspec.json.decode(msgspec.json.encode(summary))["count"] == 2
 
 

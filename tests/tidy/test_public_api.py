@@ -10,7 +10,7 @@ import pytest
 
 import inorder
 
-MODULES = ("inorder", "inorder.lanes", "inorder.sinks", "inorder.testing")
+MODULES = ("inorder", "inorder.dataset", "inorder.lanes", "inorder.sinks", "inorder.stage", "inorder.testing")
 """What others may import from; everything else may change."""
 
 

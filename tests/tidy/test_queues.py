@@ -68,6 +68,6 @@ def test_the_lanes_of_the_runner_block_when_they_are_full() -> None:
     assert len(configured) >= 5
     for call in configured:
         assert "strategy" not in {keyword.arg for keyword in call.keywords}
-    from inorder import LaneConfig
+    from inorder.lanes import LaneConfig
 
     assert LaneConfig(name="compute").strategy == "block"

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import inorder
+from inorder.dataset import Chunk, DatasetDocument, DenseVector, LexicalTerms, Rows, SearchAnswer, SparseTerms
+from inorder.lanes import Lane, LaneConfig, Outcome
 
 
 def parse(text: str) -> int:
@@ -16,12 +18,12 @@ def classify(error: BaseException) -> tuple[str, bool] | None:
 
 
 def iterate(lines: Sequence[str]) -> None:
-    raising = inorder.imap(parse, lines, workers=2, policy="cpu", timeout_s=30, retries=2)
+    raising = inorder.imap(parse, lines, workers=2, timeout_s=30, retries=2)
     assert_type(raising, inorder.Imap[int])
     for number in raising:
         assert_type(number, int)
 
-    yielding = inorder.imap(parse, lines, errors="yield")
+    yielding = inorder.imap(parse, lines, errors="yield", where="threads")
     assert_type(yielding, inorder.Imap[int | inorder.ItemError])
     for result in yielding:
         if isinstance(result, inorder.ItemError):
@@ -30,15 +32,33 @@ def iterate(lines: Sequence[str]) -> None:
         else:
             assert_type(result, int)
 
-    with inorder.imap(parse, lines, journal=Path("numbers.journal"), key=str.strip, fsync="off") as results:
+    with inorder.imap(
+        parse,
+        lines,
+        journal=Path("numbers.journal"),
+        key=str.strip,
+        where="threads",
+        options=inorder.RunOptions(fsync="off"),
+    ) as results:
         assert_type(results.position, int)
         assert_type(next(results), int)
         results.close()
 
-    inorder.imap(parse, lines, schedule="sjf", cost=len, buffered_bytes_max=2**20, memory_bytes_max=2**30)
-    inorder.imap(parse, lines, retries=3, classify=classify)
+    inorder.imap(
+        parse,
+        lines,
+        cost=len,
+        where="threads",
+        options=inorder.RunOptions(schedule="sjf", buffered_bytes_max=2**20, memory_bytes_max=2**30),
+    )
+    inorder.imap(parse, lines, retries=3, where="threads", options=inorder.RunOptions(classify=classify))
     inorder.StageOptions(retries=3, classify=classify)
-    inorder.imap(parse, lines, engine="ray", ray=inorder.RayOptions(cpus=2, resources={"ssd": 1}), recycle_tasks=100)
+    inorder.imap(
+        parse,
+        lines,
+        where="ray",
+        options=inorder.RunOptions(ray=inorder.RayOptions(cpus=2, resources={"ssd": 1}), recycle_tasks=100),
+    )
 
 
 def upper(item: inorder.WorkItem, ctx: inorder.StageContext) -> dict[str, int] | inorder.Skip:
@@ -105,9 +125,9 @@ def run(data: Path) -> inorder.StageOutcome:
 
 
 def use_lane(urls: Sequence[str]) -> None:
-    with inorder.Lane(inorder.LaneConfig(name="api", max_concurrency=4, rate_per_s=50.0, burst=10)) as lane:
+    with Lane(LaneConfig(name="api", max_concurrency=4, rate_per_s=50.0, burst=10)) as lane:
         tickets = [lane.submit(parse, url, priority=1, deadline_s=5) for url in urls]
-        accepted = [ticket for ticket in tickets if ticket.outcome is inorder.Outcome.ACCEPTED]
+        accepted = [ticket for ticket in tickets if ticket.outcome is Outcome.ACCEPTED]
         print(len(accepted), lane.statistics())
 
 
@@ -115,18 +135,18 @@ def read_data(folder: Path) -> None:
     with inorder.open(folder) as data:
         assert_type(data, inorder.Dataset)
         for document in data.documents():
-            assert_type(document, inorder.DatasetDocument)
+            assert_type(document, DatasetDocument)
             assert_type(document.markdown, str)
-            assert_type(document.chunks, list[inorder.Chunk])
+            assert_type(document.chunks, list[Chunk])
         for chunk in data.chunks():
             assert_type(chunk.section_path, list[str])
         for batch in data.chunks().batches():
             assert_type(batch, Any)
-        assert_type(data.vectors(), inorder.Rows[inorder.DenseVector])
-        assert_type(data.vectors("sparse"), inorder.Rows[inorder.SparseTerms])
-        assert_type(data.vectors("lexical"), inorder.Rows[inorder.LexicalTerms])
+        assert_type(data.vectors(), Rows[DenseVector])
+        assert_type(data.vectors("sparse"), Rows[SparseTerms])
+        assert_type(data.vectors("lexical"), Rows[LexicalTerms])
         assert_type(data.search("tide", k=3, where={"path": "docs/*"}).hits, Sequence[inorder.Hit])
 
 
 async def ask(data: inorder.Dataset) -> None:
-    assert_type(await data.search_async("tide"), inorder.SearchAnswer)
+    assert_type(await data.search_async("tide"), SearchAnswer)

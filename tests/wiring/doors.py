@@ -39,6 +39,7 @@ from inorder.stage import run as stage_run
 from tests.support.command_line import clean_environment
 from tests.support.gates import Gate, ManualTime, stop_time
 from tests.support.in_process import run_in_process
+from tests.support.options import for_imap
 
 MODULE = "wired_stage"
 STAGE = "wired"
@@ -252,7 +253,8 @@ class WiredRun:
 
     def imap(self, function: Callable[[Any], Any], items: Iterable[Any], **base: Any) -> Any:
         """`imap` with the option; `base` are the conditions under which it shows."""
-        return inorder.imap(function, items, **(base | {self.option: self.value}))
+        given = base | {self.option: self.value}
+        return inorder.imap(function, items, **for_imap(**given))
 
     def run_stage(
         self,

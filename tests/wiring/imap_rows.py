@@ -25,18 +25,18 @@ BIG = 64 * 1024
 
 def count_workers_inside(run: WiredRun) -> int:
     run.time.on_quiet = run.gate.open
-    list(run.imap(run.gate.hold, range(12)))
+    list(run.imap(run.gate.hold, range(12), where="threads"))
     return run.gate.inside_max
 
 
 def name_worker_kind(run: WiredRun) -> str:
-    list(run.imap(abs, range(2)))
+    list(run.imap(abs, range(2), where="threads"))
     return "process" if run.started else "thread"
 
 
 def is_on_ray(run: WiredRun) -> bool:
     try:
-        list(run.imap(abs, range(2)))
+        list(run.imap(abs, range(2), where="threads"))
     except InfrastructureError:
         return bool(run.ray_engines)
     return False
@@ -44,7 +44,7 @@ def is_on_ray(run: WiredRun) -> bool:
 
 def get_address(run: WiredRun) -> Any:
     try:
-        list(run.imap(abs, range(2), engine="ray"))
+        list(run.imap(abs, range(2), where="ray"))
     except InfrastructureError:
         return run.ray_engines[0]["options"].address
     return None
@@ -58,7 +58,7 @@ def ends_after_10_s(run: WiredRun) -> str:
         run.time.on_quiet = run.gate.open
 
     run.time.on_quiet = wait
-    [result] = run.imap(run.gate.hold, ["done"], workers=1, errors="yield")
+    [result] = run.imap(run.gate.hold, ["done"], workers=1, errors="yield", where="threads")
     return str(result.category) if isinstance(result, inorder.ItemError) else result
 
 
@@ -69,7 +69,7 @@ def count_attempts(run: WiredRun) -> int:
         called.append(item)
         fail(item)
 
-    list(run.imap(work, [0], errors="yield"))
+    list(run.imap(work, [0], errors="yield", where="threads"))
     return len(called)
 
 
@@ -81,7 +81,7 @@ def measure_backoff(run: WiredRun) -> float:
         began.append(run.time.now_s())
         fail(item)
 
-    list(run.imap(work, [0], retries=1, errors="yield"))
+    list(run.imap(work, [0], retries=1, errors="yield", where="threads"))
     assert run.value / 2 <= began[1] - began[0] <= run.value
     return run.value
 
@@ -94,12 +94,12 @@ def count_lost_workers(run: WiredRun) -> int:
 
     run.patch.setattr(FakeProcess, "receive", die)
     with pytest.raises(InfrastructureError):
-        list(run.imap(abs, [0], policy="cpu", workers=1))
+        list(run.imap(abs, [0], workers=1))
     return len(run.started)
 
 
 def name_category(run: WiredRun) -> str:
-    [error] = run.imap(fail, [0], errors="yield")
+    [error] = run.imap(fail, [0], errors="yield", where="threads")
     return str(error.category)
 
 
@@ -115,13 +115,13 @@ def count_ran_beside_the_head(run: WiredRun) -> int:
 
     seen: list[int] = []
     run.time.on_quiet = lambda: (seen.append(len(ended)), run.gate.open())
-    list(run.imap(work, range(20), workers=2))
+    list(run.imap(work, range(20), workers=2, where="threads"))
     return seen[0]
 
 
 def count_results(run: WiredRun) -> int:
     """How many results come out of three items that fail."""
-    results = run.imap(fail, range(3))
+    results = run.imap(fail, range(3), where="threads")
     count = 0
     with contextlib.suppress(inorder.ItemError):
         for _ in results:
@@ -136,14 +136,14 @@ def list_starts(run: WiredRun, items: Sequence[int] = (3, 1, 2), **base: Any) ->
 
 
 def get_memory_limit(run: WiredRun) -> Any:
-    list(run.imap(abs, [0], policy="cpu", workers=1))
+    list(run.imap(abs, [0], workers=1))
     return run.started[0].memory_bytes_max
 
 
 def count_processes(run: WiredRun) -> int:
     """How many processes one worker uses for six items, in batches of one, two and three. Each item leaks 100 bytes."""
     run.resident_sizes.update({count: 100 * count for count in range(7)})
-    list(run.imap(abs, range(6), policy="cpu", workers=1))
+    list(run.imap(abs, range(6), workers=1))
     return len(run.started)
 
 
@@ -151,7 +151,7 @@ def measure_grace(run: WiredRun) -> float:
     """How long closing waits for a running item."""
     waits: list[float] = []
     run.patch.setattr(Ticket, "wait", lambda ticket, timeout_s=None: waits.append(timeout_s))
-    results = run.imap(lambda item: item and run.gate.hold(), range(2), workers=2)
+    results = run.imap(lambda item: item and run.gate.hold(), range(2), workers=2, where="threads")
     next(results)
     run.gate.await_arrivals()
     with warnings.catch_warnings(action="ignore"):
@@ -162,7 +162,7 @@ def measure_grace(run: WiredRun) -> float:
 def count_processes_for_20_silent_s(run: WiredRun) -> int:
     """How many worker processes one item takes if the first is silent for 20 s."""
     run.silence_first_process(20.0)
-    list(run.imap(abs, [0], policy="cpu", workers=1))
+    list(run.imap(abs, [0], workers=1))
     return len(run.started)
 
 
@@ -175,13 +175,13 @@ def warns_after_20_s(run: WiredRun) -> bool:
 
     run.time.on_quiet = open_later
     with warnings.catch_warnings(record=True, action="always") as caught:
-        list(run.imap(run.gate.hold, ["report.pdf"], workers=1))
+        list(run.imap(run.gate.hold, ["report.pdf"], workers=1, where="threads"))
     texts = [str(warning.message) for warning in caught]
     return any("waiting for worker 0, which holds seq 0 ('report.pdf')" in text for text in texts)
 
 
 def list_files(run: WiredRun) -> list[str]:
-    list(run.imap(abs, range(2), workers=1))
+    list(run.imap(abs, range(2), workers=1, where="threads"))
     return sorted(path.name for path in run.folder.iterdir())
 
 
@@ -193,12 +193,12 @@ def count_syncs(run: WiredRun) -> int:
         real(descriptor)
 
     run.patch.setattr(os, "fsync", sync)
-    list(run.imap(abs, [0], workers=1, journal=run.folder / "run.journal"))
+    list(run.imap(abs, [0], workers=1, journal=run.folder / "run.journal", where="threads"))
     return sum(path.endswith(".journal") for path in synced)
 
 
 def list_spooled(run: WiredRun) -> list[str]:
-    with run.imap(abs, range(2), workers=1, journal=run.folder / "run.journal") as results:
+    with run.imap(abs, range(2), workers=1, journal=run.folder / "run.journal", where="threads") as results:
         next(results)
         return [path.name for path in run.folder.iterdir() if path.is_dir()]
 
@@ -206,11 +206,11 @@ def list_spooled(run: WiredRun) -> list[str]:
 def resumes(run: WiredRun) -> bool:
     """Whether an iteration resumes when its items are others with the same key."""
     journal = Path(run.folder / "run.journal")
-    with run.imap(abs, [1, 2, 3], workers=1, journal=journal) as results:
+    with run.imap(abs, [1, 2, 3], workers=1, journal=journal, where="threads") as results:
         next(results)
         next(results)
     try:
-        return list(run.imap(abs, [-1, -2, -3], workers=1, journal=journal)) == [2, 3]
+        return list(run.imap(abs, [-1, -2, -3], workers=1, journal=journal, where="threads")) == [2, 3]
     except inorder.OperatorError:
         return False
 
@@ -237,9 +237,9 @@ def name_parity(item: int) -> str:
 
 IMAP_ROWS = index_rows(
     OptionRow("workers", count_workers_inside, [(2, 2), (5, 5)]),
-    OptionRow("policy", name_worker_kind, [("io", "thread"), ("cpu", "process")]),
-    OptionRow("engine", is_on_ray, [("local", False), ("ray", True)]),
-    OptionRow("ray", get_address, [(inorder.RayOptions(address="auto"), "auto"), (None, None)]),
+    OptionRow("where", name_worker_kind, [("threads", "thread"), ("processes", "process")]),
+    OptionRow("where", is_on_ray, [("processes", False), ("ray", True)]),
+    OptionRow("ray", get_address, [(inorder.RayOptions(address="auto"), "auto"), (inorder.RayOptions(), None)]),
     OptionRow("timeout_s", ends_after_10_s, [(9.0, "timeout"), (11.0, "done")]),
     OptionRow("retries", count_attempts, [(0, 1), (3, 4)]),
     OptionRow("classify", name_category, [(None, "provider"), (lambda error: ("input", False), "input")]),

@@ -94,6 +94,13 @@ class WindowClosed(msgspec.Struct, frozen=True):
     end: int
 
 
+class Announce(msgspec.Struct, frozen=True):
+    """Deliver these final results before their turn, and report each with `Delivered`. Only with
+    `KernelOptions.announces`."""
+
+    envelopes: list[Envelope]
+
+
 class CommitRun(msgspec.Struct, frozen=True):
     """Commit the contiguous run that begins at `start`, in this order:
 
@@ -102,7 +109,8 @@ class CommitRun(msgspec.Struct, frozen=True):
     3. journal the commit record with the position of each sink;
     4. free the payloads and reply with `Committed(end)`.
 
-    At most one commit run is outstanding, and none extends beyond the first active window.
+    At most one commit run is outstanding, and none extends beyond the first active window. Of results that were
+    announced nothing is left to do: the kernel waits for `Delivered`.
     """
 
     start: int
@@ -172,6 +180,7 @@ Command = (
     | WindowOpened
     | WindowSealed
     | WindowClosed
+    | Announce
     | CommitRun
     | PressureChanged
     | Stopping

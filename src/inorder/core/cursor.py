@@ -11,6 +11,7 @@ same for any number of workers, because no higher seq is settled before it.
 from collections import deque
 
 from .commands import CommitRun, WindowClosed
+from .events import Envelope
 from .invariants import check
 from .ledger import FAIL
 from .options import DRAIN_MS
@@ -55,6 +56,8 @@ class CommitCursor:
         self._budget = ErrorBudget(state.options.error_budget)
         self._committing: deque[int] = deque()
         """Payload sizes of the results that are handed over and not yet acknowledged."""
+        self._delivered: set[int] = set()
+        """Seqs that were delivered before they were committed."""
         self.outcome_counts = [0] * 8
         self.retries = state.resume_point.retries
         self._restore()
@@ -90,16 +93,43 @@ class CommitCursor:
 
     def settle(self) -> None:
         """Hand over the longest run at the cursor, if there is one and no commit is outstanding."""
+        while self._settle_run() and self._delivered:
+            self._acknowledge_delivered()
+
+    def on_delivered(self, seqs: list[int]) -> None:
+        """Free the payloads of results that were announced, and commit those whose turn has come."""
+        state = self._state
+        reorder_buffer, delivered = state.reorder_buffer, self._delivered
+        committing_end = state.ledger.next_commit_seq + len(self._committing)
+        for seq in seqs:
+            envelope = reorder_buffer.get(seq)
+            is_waiting = envelope is not None or state.ledger.next_commit_seq <= seq < committing_end
+            check(is_waiting and seq not in delivered, f"seq {seq} was delivered twice, or before it was announced")
+            delivered.add(seq)
+            if envelope is not None and envelope.payload_bytes:
+                state.find_window(seq).used_bytes -= envelope.payload_bytes
+                reorder_buffer[seq] = Envelope(seq, envelope.attempt, envelope.outcome, failure=envelope.failure)
+        self._acknowledge_delivered()
+
+    def _acknowledge_delivered(self) -> None:
+        start = end = self._state.ledger.next_commit_seq
+        committing_end = start + len(self._committing)
+        while end < committing_end and end in self._delivered:
+            self._delivered.remove(end)
+            end += 1
+        self.acknowledge(end)
+
+    def _settle_run(self) -> bool:
         state = self._state
         if self._committing or not state.windows:
-            return
+            return False
         window = state.windows[0]
         start = state.ledger.next_commit_seq
         end = min(window.frontier, start + state.options.commit_run_max)
         if state.stop is not None and state.stop.limit_seq is not None:
             end = min(end, state.stop.limit_seq)
         if end <= start:
-            return
+            return False
         reorder_buffer = state.reorder_buffer
         envelopes = [reorder_buffer.pop(seq) for seq in range(start, end)]
         outcomes = bytes([envelope.outcome for envelope in envelopes])
@@ -119,6 +149,7 @@ class CommitCursor:
             self.outcome_counts[outcome] += outcomes.count(outcome)
         state.counters.commit_runs += 1
         state.commands.append(CommitRun(start, envelopes, retries))
+        return True
 
     def acknowledge(self, end: int) -> None:
         """Note that every seq below `end` is committed."""

@@ -128,6 +128,13 @@ class Committed(msgspec.Struct, frozen=True):
     end: int
 
 
+class Delivered(msgspec.Struct, frozen=True):
+    """The consumer is done with these results, which were announced. Their payloads are freed at once, and each is
+    committed when its turn has come."""
+
+    seqs: list[int]
+
+
 class CancelRequested(msgspec.Struct, frozen=True):
     """A request to stop the run. A later request can shorten the grace period."""
 
@@ -156,6 +163,7 @@ Event = (
     | Returned
     | Beat
     | Committed
+    | Delivered
     | CancelRequested
     | MemorySampled
     | Tick

@@ -150,6 +150,11 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Final failures tolerated. None: any number. 0: stop at the first."""
     on_budget: str = "stop"
     """When the error budget is exceeded: `stop` ends running items after `cancel_grace_ms`, `drain` lets them end."""
+    announces: bool = False
+    """Announce every final result at once, for a consumer that takes results out of order. It is committed in order as
+    any other, once it is delivered and its turn has come."""
+    expected_bytes: int = -1
+    """Expected size of a result before there is one. -1: unknown, so that every worker begins with one item."""
     cancel_grace_ms: int = 5_000
     """How long items in flight may continue after a cancel, or after the error budget is exceeded."""
 
@@ -172,6 +177,7 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
         _require_between("commit_run_max", self.commit_run_max, 1, 2**20)
         _require_between("lease_ms", self.lease_ms, 4, 2**40)
         _require_between("infrastructure_budget", self.infrastructure_budget, 0, 2**30)
+        _require_between("expected_bytes", self.expected_bytes, -1, 2**40)
         _require_between("cancel_grace_ms", self.cancel_grace_ms, 0, 2**40)
         if self.error_budget is not None:
             _require_between("error_budget", self.error_budget, 0, 2**62)

@@ -17,7 +17,7 @@ import msgspec
 
 from inorder.errors import Category, Failure
 
-from .commands import Reclaimed, ResultRefused, RetryScheduled
+from .commands import Announce, Reclaimed, ResultRefused, RetryScheduled
 from .events import Envelope, Finished, HandedOver, Overran
 from .invariants import check, raise_violation
 from .leases import Lease
@@ -187,6 +187,8 @@ class Results:
         window.computed_count += len(envelopes)
         window.retries.mark_final(map(_GET_SEQ, envelopes), len(envelopes))
         window.used_bytes += used_bytes
+        if state.options.announces and envelopes:
+            state.commands.append(Announce(envelopes))
 
     def _join_partial(self, window: Window, envelope: Envelope) -> Envelope:
         """Take the partial result of an item whose result is final, and add it to a failure."""

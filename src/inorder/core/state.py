@@ -115,7 +115,7 @@ class KernelState:
         self.watched_ms = 0
         self.resident_bytes = 0
         self.max_seen_seq = resume_point.end - 1
-        self.expected_bytes = -1
+        self.expected_bytes = options.expected_bytes
         """Expected size of a result: rises at once to the largest seen and falls slowly. -1: none seen yet."""
         self.infrastructure_spent = 0
         self.starved_since_ms: int | None = None

@@ -1,1 +1,56 @@
-"""DATA as a dataset: read it in Python, and export it for other tools."""
+"""DATA as a dataset: read it in Python, and export it for other tools. These are the public names.
+
+`inorder.open` returns a `Dataset`. The other names are those of what its methods take and return.
+"""
+
+from typing import TYPE_CHECKING
+
+from inorder.lazy_names import make_getattr
+
+if TYPE_CHECKING:
+    from inorder.dataset.dataset import Dataset, SearchWhere, open
+    from inorder.dataset.document import DatasetDocument
+    from inorder.dataset.export.options import ExportOutcome
+    from inorder.dataset.rows import Rows
+    from inorder.dataset.tables import DenseVector, LexicalTerms, SparseTerms
+    from inorder.documents.chunk.chunks import Chunk
+    from inorder.index.hits import Hit
+    from inorder.index.search import SearchAnswer
+
+__all__ = [
+    "Chunk",
+    "Dataset",
+    "DatasetDocument",
+    "DenseVector",
+    "ExportOutcome",
+    "Hit",
+    "LexicalTerms",
+    "Rows",
+    "SearchAnswer",
+    "SearchWhere",
+    "SparseTerms",
+    "open",
+]
+
+if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
+    __getattr__ = make_getattr(
+        __name__,
+        {
+            "Chunk": "inorder.documents.chunk.chunks",
+            "Dataset": "inorder.dataset.dataset",
+            "DatasetDocument": "inorder.dataset.document",
+            "DenseVector": "inorder.dataset.tables",
+            "ExportOutcome": "inorder.dataset.export.options",
+            "Hit": "inorder.index.hits",
+            "LexicalTerms": "inorder.dataset.tables",
+            "Rows": "inorder.dataset.rows",
+            "SearchAnswer": "inorder.index.search",
+            "SearchWhere": "inorder.dataset.dataset",
+            "SparseTerms": "inorder.dataset.tables",
+            "open": "inorder.dataset.dataset",
+        },
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -35,7 +35,7 @@ class SearchWhere(TypedDict, total=False):
     """Conditions that a chunk must meet to be found.
 
     >>> import inorder
-    >>> inorder.SearchWhere(path="docs/*", only="document")
+    >>> inorder.dataset.SearchWhere(path="docs/*", only="document")
     {'path': 'docs/*', 'only': 'document'}
     """
 

@@ -19,7 +19,7 @@ class DatasetDocument:
     """A document. Each form is written when it is first asked for.
 
     >>> import inorder
-    >>> def count_words(document: inorder.DatasetDocument) -> int:
+    >>> def count_words(document: inorder.dataset.DatasetDocument) -> int:
     ...     return len(document.text.split())
     """
 

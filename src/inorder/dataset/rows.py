@@ -21,7 +21,7 @@ class Rows(Generic[R]):
     `polars.DataFrame(rows)`, `pyarrow.table(rows)`, `duckdb.sql("select ... from rows")`.
 
     >>> import inorder
-    >>> def count_tokens(chunks: inorder.Rows[inorder.Chunk]) -> int:
+    >>> def count_tokens(chunks: inorder.dataset.Rows[inorder.dataset.Chunk]) -> int:
     ...     return sum(chunk.tokens for chunk in chunks)
     """
 

@@ -60,7 +60,7 @@ class DenseVector(NamedTuple):
     """The dense vector of a chunk.
 
     >>> import inorder
-    >>> def collect(rows: inorder.Rows[inorder.DenseVector]) -> dict[str, list[float]]:
+    >>> def collect(rows: inorder.dataset.Rows[inorder.dataset.DenseVector]) -> dict[str, list[float]]:
     ...     return {row.chunk_id: row.vector.tolist() for row in rows}
     """
 
@@ -76,7 +76,7 @@ class SparseTerms(NamedTuple):
     """The sparse vector of a chunk: terms of a vocabulary and their weights, as numpy arrays.
 
     >>> import inorder
-    >>> def to_dict(row: inorder.SparseTerms) -> dict[int, float]:
+    >>> def to_dict(row: inorder.dataset.SparseTerms) -> dict[int, float]:
     ...     return dict(zip(row.indices.tolist(), row.weights.tolist(), strict=True))
     """
 
@@ -91,7 +91,7 @@ class LexicalTerms(NamedTuple):
     """The terms of a chunk of a document or of source code, and the weight of each in the ranking.
 
     >>> import inorder
-    >>> inorder.LexicalTerms("docs/a.md", "0a1b", 0, {"tide": 1.5}).terms
+    >>> inorder.dataset.LexicalTerms("docs/a.md", "0a1b", 0, {"tide": 1.5}).terms
     {'tide': 1.5}
     """
 

@@ -3,6 +3,7 @@
 Importing this module is cheap: lanes, multiprocessing and Ray are imported when an engine that needs them is built.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -72,6 +73,12 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
             require(
                 self.timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s"
             )
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether calling it makes a coroutine, which only an event loop can run."""
+    call: Any = getattr(type(function), "__call__" if not isinstance(function, type) else "", None)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def create_engine(function: Callable[[Any], Any], spec: EngineSpec) -> Engine:

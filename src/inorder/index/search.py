@@ -57,7 +57,7 @@ class SearchAnswer(NamedTuple):
     """A question and what was found.
 
     >>> import inorder
-    >>> def list_paths(answer: inorder.SearchAnswer) -> list[str]:
+    >>> def list_paths(answer: inorder.dataset.SearchAnswer) -> list[str]:
     ...     return [hit.path for hit in answer.hits]
     """
 

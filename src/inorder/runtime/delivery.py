@@ -3,61 +3,71 @@
 A result is delivered when the consumer receives it, and committed when the consumer asks for the next one. With a
 journal, outcomes are written before they are delivered, and each commit when it happens. So after a crash the iteration
 resumes with the first result for which the consumer did not return.
+
+`Delivery` is in input order. `AnyOrderDelivery` takes results as they come, and `KeyDelivery` those of one key in input
+order: both take what the kernel announces, and report what the consumer is done with.
 """
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inorder.core.commands import CommitRun
 from inorder.core.events import Envelope
-from inorder.errors import InfrastructureError, OperatorError, SyncError, require
+from inorder.errors import OperatorError, require
 from inorder.host.clock import Clock
-from inorder.runtime.identity import PlanDigest, encode_identity, hash_strings, new_run_id, qualified_name
 from inorder.runtime.loop import ResumeState
+from inorder.runtime.plan_items import Planned
+
+from .feed import NotYet
 
 if TYPE_CHECKING:
-    from inorder.host.filesystem import Filesystem
-    from inorder.host.lock import Lock
-    from inorder.journal.records import Header
-    from inorder.journal.writer import FsyncPolicy
-    from inorder.runtime.commit import CommitJournal
-    from inorder.runtime.recovery import OpenedJournal
     from inorder.runtime.result_log import ResultLog
 
-RESULTS_SUFFIX = ".results"
-"""Suffix of the folder beside the journal with the results that are not delivered yet."""
-
-
+ORDERS = ("input", "none", "key")
 SPOOLS = ("memory", "disk")
 
 
 class Delivery:
-    """Results that are ready for the consumer. The commit step of an iteration without a journal."""
+    """Results that are ready for the consumer, in input order. The commit step of an iteration without a journal."""
 
-    is_durable = False
-    """Whether `acknowledge` must be called for every result. Otherwise setting `committed_end` is enough."""
+    announces = False
+    """Whether results are delivered before their turn."""
 
     def __init__(self) -> None:
         self.ready: deque[tuple[Envelope, Any]] = deque()
         self.resume = ResumeState()
+        self.base = 0
+        """Results that were delivered by earlier runs and are not in this plan."""
         self.results: ResultLog | None = None
         """Keeps the results that are not delivered yet."""
-        self.committed_end: int | None = None
+        self._committed_end: int | None = None
         """The end of the results that the consumer has finished with, if that has changed since the last poll."""
 
-    def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
+    def order_plan(self, plan: Iterable[Planned]) -> Iterable[Planned]:
+        """Return the plan that is run for the plan of the caller."""
+        return plan
+
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
         """Make a run ready for delivery. The consumer commits it, one result at a time."""
         self.ready.extend(zip(run.envelopes, items, strict=True))
+        return None
 
-    def acknowledge(self, end: int, item: Any) -> None:
-        """Commit the result of `item`, the last one below `end`."""
-        self.committed_end = end
+    def announce(self, envelopes: Sequence[Envelope], items: Sequence[Any]) -> None:
+        """Make results ready before their turn. Only if it `announces`."""
+
+    def poll_delivered(self) -> list[int]:
+        """Return the seqs that were acknowledged since the last call. Only if it `announces`."""
+        return []
+
+    def acknowledge(self, envelope: Envelope, item: Any) -> None:
+        """Note that the consumer has finished with a result."""
+        self._committed_end = envelope.seq + 1
 
     def poll_committed(self) -> int | None:
         """Return the end of what was acknowledged since the last call, if anything was."""
-        end, self.committed_end = self.committed_end, None
+        end, self._committed_end = self._committed_end, None
         return end
 
     def close(self, *, is_end: bool) -> None:
@@ -65,141 +75,127 @@ class Delivery:
         self.ready.clear()
 
 
-class DurableDelivery(Delivery):
-    """Delivery with a journal. With `results`, what is computed and not delivered survives a crash, too."""
+class AnyOrderDelivery(Delivery):
+    """Results in the order in which they come."""
 
-    is_durable = True
+    announces = True
 
-    def __init__(
-        self,
-        lock: "Lock",
-        journal: "CommitJournal",
-        opened: "OpenedJournal",
-        digest: PlanDigest,
-        results: "ResultLog | None" = None,
-    ) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.results = results
-        self._lock = lock
-        self._journal = journal
-        self._digest = digest
-        self.resume = ResumeState(opened.resume_point, digest.add, journal.note)
+        self._delivered: list[int] = []
 
-    def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
-        """Journal the outcomes, then make them ready for delivery."""
-        self._journal.write_plain_outcomes(run)
-        super().commit(run, items)
+    def announce(self, envelopes: Sequence[Envelope], items: Sequence[Any]) -> None:
+        """Make results ready for delivery."""
+        self.ready.extend(zip(envelopes, items, strict=True))
 
-    def acknowledge(self, end: int, item: Any) -> None:
-        """Journal the commit, and write a checkpoint if one is due."""
-        self._digest.add(item)
-        self._journal.write_commit(end, (), self._digest.value())
-        if self._journal.is_checkpoint_due:
-            self._journal.checkpoint()
-        self.committed_end = end  # not through super(): this is called for every item
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
+        """Do nothing: the results were announced."""
+        return None
+
+    def acknowledge(self, envelope: Envelope, item: Any) -> None:
+        """Note that the consumer has finished with a result."""
+        self._delivered.append(envelope.seq)
+
+    def poll_delivered(self) -> list[int]:
+        """Return the seqs that were acknowledged since the last call."""
+        seqs, self._delivered = self._delivered, []
+        return seqs
+
+
+class _Line(deque[int]):
+    """The seqs of one key that are not delivered, in input order."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        super().__init__()
+        self.key = key
+
+
+class KeyDelivery(AnyOrderDelivery):
+    """Results of one key in input order. They wait for none of another key."""
+
+    def __init__(self, key: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._key = key
+        self._lines: dict[Any, _Line] = {}
+        self._line_of: dict[int, _Line] = {}
+        """By seq, of the items that have no result yet."""
+        self._waiting: dict[int, tuple[Envelope, Any]] = {}
+        """Results behind one of the same key that is not there, by seq."""
+
+    def order_plan(self, plan: Iterable[Planned]) -> Iterable[Planned]:
+        """Yield the plan, and note the key of each item, which is asked for once."""
+        seq = 0
+        for planned in plan:
+            if not isinstance(planned, NotYet):
+                line = self._find_line(planned[1])
+                line.append(seq)
+                self._line_of[seq] = line
+                seq += 1
+            yield planned
+
+    def _find_line(self, item: Any) -> _Line:
+        key = self._key(item)
+        try:
+            line = self._lines.get(key)
+        except TypeError as error:
+            raise OperatorError(
+                f"key returned {key!r:.80} for the item {item!r:.80}, which cannot be hashed; "
+                "return text, a number or a tuple of these"
+            ) from error
+        if line is None:
+            line = self._lines[key] = _Line(key)
+        return line
+
+    def announce(self, envelopes: Sequence[Envelope], items: Sequence[Any]) -> None:
+        """Make results ready for delivery, as far as no earlier one of their key is missing."""
+        ready, waiting = self.ready, self._waiting
+        for envelope, item in zip(envelopes, items, strict=True):
+            seq = envelope.seq
+            line = self._line_of.pop(seq)
+            if line[0] != seq:
+                waiting[seq] = (envelope, item)
+                continue
+            ready.append((envelope, item))
+            line.popleft()
+            while line and line[0] in waiting:
+                ready.append(waiting.pop(line.popleft()))
+            if not line:
+                self._lines.pop(line.key, None)
 
     def close(self, *, is_end: bool) -> None:
-        """Write a last checkpoint if possible, then close the journal. An earlier error was already reported."""
+        """End the iteration."""
         super().close(is_end=is_end)
-        try:
-            self._journal.checkpoint(is_end=is_end)
-        except InfrastructureError as error:
-            if isinstance(error, SyncError):
-                self._journal.mark_distrusted()
-            if is_end:
-                raise
-        finally:
-            self._journal.close()
-            if self.results is not None:
-                self.results.clear() if is_end else self.results.close()
-            self._lock.release()
+        self._waiting.clear()
 
 
 def make_delivery(
+    order: str,
+    key: Callable[[Any], Any] | None,
     journal: str | os.PathLike[str] | None,
     function: Callable[..., Any],
+    version: str,
     fsync: Any,
-    key: Callable[[Any], Any] | None,
     spool: str,
     clock: Clock,
 ) -> Delivery:
-    """Make the delivery of an iteration: with a journal if there is a path for one."""
+    """Make the delivery of an iteration in this order: with a journal if there is a path for one."""
     require(spool in SPOOLS, f"spool must be one of {', '.join(SPOOLS)}, got {spool!r}")
-    if journal is None:
-        is_plain = fsync == "batch" and key is None and spool == "memory"
-        require(is_plain, "fsync, key and spool need journal=PATH")
+    require(key is None or callable(key), "key must be a function of one item")
+    require(journal is None or order == "input", f"a journal needs order='input', got order={order!r}")
+    if journal is not None:
+        # Imported here because an iteration without a journal needs none of it, and it doubles the time of its start.
+        from .durable_delivery import open_delivery
+
+        return open_delivery(os.fspath(journal), function, fsync, key, version, clock, is_spooled=spool == "disk")
+    require(spool == "memory" and not version and fsync == "batch", "fsync, version and spool need journal=PATH")
+    if order == "input":
+        require(key is None, "key needs order='key' or journal=PATH")
         return Delivery()
-    return open_delivery(os.fspath(journal), function, fsync, key, clock, is_spooled=spool == "disk")
-
-
-def open_delivery(
-    path: str,
-    function: Callable[..., Any],
-    fsync: "FsyncPolicy",
-    key: Callable[[Any], Any] | None,
-    clock: Clock,
-    *,
-    is_spooled: bool = False,
-) -> DurableDelivery:
-    """Open the journal of `function` at `path`, or create it, and lock it until the delivery is closed. `is_spooled`:
-    results that are not delivered yet are kept beside it."""
-    # Imported here because an iteration without a journal needs none of it, and it doubles the time of its start.
-    from inorder.host.filesystem import SystemFilesystem
-    from inorder.host.lock import Lock
-    from inorder.journal.records import Header
-    from inorder.journal.writer import JournalOptions
-    from inorder.runtime.commit import CommitJournal
-    from inorder.runtime.recovery import HeaderMismatch, create_journal, resume_journal
-
-    options = JournalOptions(fsync=fsync)
-    filesystem = SystemFilesystem()
-    folder = os.path.dirname(path) or "."
-    require(os.path.isdir(folder), f"there is no directory {folder} for the journal {path}; create it")
-    name = qualified_name(function)
-    lock = Lock(f"{path}.lock", f"the journal {path}")
-    try:
-        header = Header(new_run_id(), "", hash_strings("imap", name), [], clock.wall_ms())
-        open_ = create_journal if filesystem.stat(path) is None else resume_journal
-        opened = open_(filesystem, path, header, ())
-    except BaseException as error:
-        lock.release()
-        if isinstance(error, HeaderMismatch):
-            raise OperatorError(
-                f"the journal {path} was not created by imap with the function {name:.80}; "
-                "pass the function that it was created with, or another journal to start over"
-            ) from error
-        raise
-    identify = _make_identify(key)
-    results = _open_results(filesystem, path, opened, header, identify) if is_spooled else None
-    digest = PlanDigest(identify, end=opened.resume_point.end, expected=opened.digest)
-    journal = CommitJournal(opened.writer, filesystem, path, options, clock)
-    return DurableDelivery(lock, journal, opened, digest, results)
-
-
-def _open_results(
-    filesystem: "Filesystem", path: str, opened: "OpenedJournal", header: "Header", identify: Callable[[Any], bytes]
-) -> "ResultLog":
-    """Open the folder with the results that are not delivered, and read those of the interrupted run."""
-    from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, PlainCodec, ResultLog
-
-    folder = f"{path}{RESULTS_SUFFIX}"
-    filesystem.make_directory(folder)
-    log_header = LogHeader(FORMAT_VERSION, header.run_id, header.plan_hash, header.config_hash)
-    results = ResultLog(filesystem, folder, log_header, PlainCodec(identify))
-    results.read()
-    results.start(opened.resume_point.end if opened.is_resumed else None)
-    return results
-
-
-def _make_identify(key: Callable[[Any], Any] | None) -> Callable[[Any], bytes]:
-    def identify(item: Any) -> bytes:
-        value = item if key is None else key(item)
-        try:
-            return encode_identity(value)
-        except TypeError as error:
-            raise OperatorError(
-                f"a journal cannot identify the item {item!r:.80} after a restart: {error} is not plain data; "
-                "pass key= to imap, a function that returns a unique name or number for an item"
-            ) from error
-
-    return identify
+    if order == "none":
+        require(key is None, "key needs order='key' or journal=PATH")
+        return AnyOrderDelivery()
+    if key is None:
+        raise OperatorError("order='key' needs key=, a function that returns what items have in common")
+    return KeyDelivery(key)

@@ -1,11 +1,10 @@
-"""Identities of items, functions and runs.
+"""Identities of items and runs.
 
 A resumed run reads its plan again and must check that it is the same one. So every item has an identity: bytes that are
 the same in every process, for numbers, text, paths, and containers of these. The identities are not stored: every
 commit record of the journal has one digest of all of them, in order.
 """
 
-import functools
 import os
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
@@ -46,16 +45,6 @@ def is_plain(value: Any) -> bool:
     if kind is dict:
         return all(type(key) is str for key in value) and all(map(is_plain, value.values()))
     return kind in _PLAIN
-
-
-def qualified_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function with its module, and the arguments of a partial."""
-    if isinstance(function, functools.partial):
-        bound = ", ".join([*map(repr, function.args), *(f"{k}={v!r}" for k, v in sorted(function.keywords.items()))])
-        return f"{qualified_name(function.func)}({bound})"
-    kind = type(function)
-    module = getattr(function, "__module__", None) or kind.__module__
-    return f"{module}.{getattr(function, '__qualname__', kind.__qualname__)}"
 
 
 def hash_strings(*parts: str) -> str:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inorder.core.commands import (
+    Announce,
     Command,
     CommitRun,
     Dispatch,
@@ -25,7 +26,7 @@ from inorder.core.commands import (
     Summary,
     WindowOpened,
 )
-from inorder.core.events import CancelRequested, Committed, Event, MemorySampled, Planned, Tick
+from inorder.core.events import CancelRequested, Committed, Delivered, Envelope, Event, MemorySampled, Planned, Tick
 from inorder.core.invariants import raise_violation
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
@@ -35,6 +36,7 @@ from inorder.engines.answering import Answer, AnsweringEngine, Offer, offer_noth
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
+from .feed import NotYet
 from .memory_probe import MemoryProbe
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 PLAN_SLICE_MS = 10
 """Once a slow plan has yielded an item, the loop waits no longer than this for further ones."""
 
+PLAN_WAIT_S_MAX = 3600.0
+"""Longest wait for a plan that has nothing yet. Whoever adds an item wakes the loop."""
 COMMIT_WAIT_MS_MAX = 5000
 """Longest wait for a commit. The commit thread normally wakes the loop earlier."""
 
@@ -77,13 +81,15 @@ class ResumeState(NamedTuple):
 
 class Runtime:
     """One run: a plan of (description, item) pairs, an engine that runs the items, and a commit step. None in the plan
-    is a barrier: the items after it are not read before everything before it is committed. `results` keeps the results
+    is a barrier: the items after it are not read before everything before it is committed; `NOT_YET` means that its
+    items are still to come. `announce` and `poll_delivered` are for a consumer that takes results out of order (see
+    `KernelOptions.announces`). `results` keeps the results
     that are not committed, and has those of an interrupted run, which are adopted. `answer` returns the results of
     items that need no worker. `offer` passes a partial result on to the next attempt at its item."""
 
     def __init__(
         self,
-        plan: Iterable[tuple[PlanItem, Any] | None],
+        plan: Iterable[tuple[PlanItem, Any] | NotYet | None],
         engine: Engine,
         commit: Commit,
         clock: Clock,
@@ -93,6 +99,8 @@ class Runtime:
         observer: Observer | None = None,
         resume: ResumeState | None = None,
         poll_committed: Callable[[], int | None] | None = None,
+        announce: Callable[[Sequence[Envelope], Sequence[Any]], None] | None = None,
+        poll_delivered: Callable[[], list[int]] | None = None,
         results: "ResultLog | None" = None,
         memory: MemoryProbe | None = None,
         answer: Answer | None = None,
@@ -105,6 +113,7 @@ class Runtime:
         self._clock = clock
         self._observer = observer
         self._poll_committed = poll_committed
+        self._poll_delivered = poll_delivered
         self._memory = memory
         self._sample_due_ms = 0
         self._items: dict[int, Any] = {}
@@ -118,6 +127,8 @@ class Runtime:
         self._barrier = 0
         """The plan is not read before every seq below is committed."""
         self._delayed_request: NeedItems | None = None
+        self._is_plan_waiting = False
+        """Whether the plan had nothing yet when it was read last."""
         self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
         self._grace_s = options.cancel_grace_ms / 1000
         self._inbox: deque[Event] = deque([Tick()])
@@ -130,6 +141,10 @@ class Runtime:
             CommitRun: self._commit_run,
             Stopping: self._begin_stop,
         }
+        if announce is not None:
+            self._perform[Announce] = lambda command: announce(
+                command.envelopes, [self._items[envelope.seq] for envelope in command.envelopes]
+            )
         if resume.note is not None:
             self._perform[WindowOpened] = self._perform[RetryScheduled] = resume.note
         epoch_ms = clock.wall_ms() - clock.now_ms()
@@ -172,8 +187,10 @@ class Runtime:
         `wait_s_max`, if that is given."""
         self._poll_commits()
         self._sample_memory()
+        if self._is_plan_waiting and self._delayed_request is not None:
+            self._read_plan(self._delayed_request)
         is_waiting = wait and not self._inbox
-        wait_s = self._find_wait_s() if is_waiting else 0.0
+        wait_s = self.find_wait_s() if is_waiting else 0.0
         if wait_s_max is not None:
             wait_s = wait_s_max if wait_s is None else min(wait_s, wait_s_max)
         self._inbox.extend(self._engine.poll(wait_s))
@@ -234,6 +251,10 @@ class Runtime:
             end = self._poll_committed()
             if end is not None:
                 self._inbox.append(Committed(end))
+        if self._poll_delivered is not None:
+            seqs = self._poll_delivered()
+            if seqs:
+                self._inbox.append(Delivered(seqs))
 
     def _is_commit_pending(self) -> bool:
         return self._poll_committed is not None and self.kernel.is_committing
@@ -243,7 +264,10 @@ class Runtime:
             self._sample_due_ms = self._clock.now_ms() + self._memory.interval_ms
             self._inbox.append(MemorySampled(self._memory.read()))
 
-    def _find_wait_s(self) -> float | None:
+    def find_wait_s(self) -> float | None:
+        """Return how long a turn may wait for an event; None: without limit."""
+        if self._is_plan_waiting and self.kernel.wake_at_ms is None and self._memory is None:
+            return PLAN_WAIT_S_MAX
         times = [] if self._memory is None else [self._sample_due_ms]
         if self.kernel.wake_at_ms is not None:
             times.append(self.kernel.wake_at_ms)
@@ -252,7 +276,7 @@ class Runtime:
         return max(0, min(times) - self._clock.now_ms()) / 1000 if times else None
 
     def _read_plan(self, command: NeedItems) -> None:
-        self._delayed_request = None
+        self._delayed_request, self._is_plan_waiting = None, False
         if self._committed_end < self._barrier:
             self._delayed_request = command
             return
@@ -265,6 +289,9 @@ class Runtime:
                 following = next(plan)
             except StopIteration:
                 ended = True
+                break
+            if isinstance(following, NotYet):
+                self._is_plan_waiting = True
                 break
             if following is None:
                 self._barrier = self._next_seq

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 from inorder.core.windows.plan import PlanItem
 from inorder.errors import OperatorError, require
 
-_PLAIN = PlanItem()
+from .feed import NOT_YET, Feed, NotYet
+
+Planned = tuple[PlanItem, Any] | NotYet
+"""An item with its description."""
+PLAIN = PlanItem()
 
 
 class ItemHints(NamedTuple):
@@ -24,11 +28,14 @@ class ItemHints(NamedTuple):
         for name, function in zip(self._fields, self, strict=True):
             require(function is None or callable(function), f"{name} must be a function of one item")
 
-    def describe_all(self, items: Iterable[Any]) -> Iterable[tuple[PlanItem, Any]]:
+    def describe_all(self, items: Iterable[Any]) -> Iterable[Planned]:
         """Yield each item with its description."""
-        if self == ItemHints():
-            return ((_PLAIN, item) for item in items)
-        return ((self._describe(item), item) for item in items)
+        describe = _describe_plain if self == ItemHints() else self._describe
+        if isinstance(items, Feed):
+            return (NOT_YET if item is NOT_YET else (describe(item), item) for item in items)
+        if describe is _describe_plain:
+            return ((PLAIN, item) for item in items)
+        return ((describe(item), item) for item in items)
 
     def _describe(self, item: Any) -> PlanItem:
         cost = 1.0 if self.cost is None else self.cost(item)
@@ -43,3 +50,7 @@ class ItemHints(NamedTuple):
         if type(key) is not str:
             raise OperatorError(f"batch_key must return a string, got {key!r} for {item!r:.80}")
         return PlanItem(cost=cost, size_bytes=size, batch_key=key)
+
+
+def _describe_plain(item: Any) -> PlanItem:
+    return PLAIN

@@ -5,8 +5,9 @@ sink needs `Entry`, `Output`, `Position` and `AppliedRun`, and may use `check_ru
 that a sink must keep are executable: see `inorder.testing`.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inorder.lazy_names import make_getattr
 
 from .base import AppliedRun, Entry, Output, Position, Sink, advance_position, check_run
 
@@ -32,23 +33,18 @@ __all__ = [
     "open_manifest",
 ]
 
-_MODULE_OF = {
-    "ManifestSink": "manifest",
-    "MemorySink": "memory",
-    "OutputsSink": "outputs",
-    "SqliteSink": "sqlite",
-    "complete_lines": "manifest",
-    "open_manifest": "manifest",
-}
-"""Names that are imported on first use: a run without a database does not load `sqlite3`."""
-
-
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    __getattr__ = make_getattr(
+        __name__,
+        {
+            "ManifestSink": "inorder.sinks.manifest",
+            "MemorySink": "inorder.sinks.memory",
+            "OutputsSink": "inorder.sinks.outputs",
+            "SqliteSink": "inorder.sinks.sqlite",
+            "complete_lines": "inorder.sinks.manifest",
+            "open_manifest": "inorder.sinks.manifest",
+        },
+    )  # a run without a database does not load `sqlite3`
 
 
 def __dir__() -> list[str]:

@@ -1,1 +1,16 @@
-"""Stages: a plan of items, a worker that processes one item, and the runner that all stages share."""
+"""Stages: a plan of items, a worker that processes one item, and the runner that all stages share.
+
+What a stage is made of is in `inorder` itself. This is the public name beside it.
+"""
+
+from typing import TYPE_CHECKING
+
+from inorder.lazy_names import make_getattr
+
+if TYPE_CHECKING:
+    from inorder.stage.contracts import StageErrorSummary
+
+__all__ = ["StageErrorSummary"]
+
+if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
+    __getattr__ = make_getattr(__name__, {"StageErrorSummary": "inorder.stage.contracts"})

@@ -31,7 +31,7 @@ def test_the_item_of_a_stopped_worker_process_is_done_by_another(tmp_path: Path)
 
     stopper = threading.Thread(target=stop_worker)
     stopper.start()
-    [pid] = inorder.imap(tell_pid_and_wait, [str(tmp_path)], policy="cpu", workers=1, lease_s=LEASE_S)
+    [pid] = inorder.imap(tell_pid_and_wait, [str(tmp_path)], workers=1, options=inorder.RunOptions(lease_s=LEASE_S))
     stopper.join()
     assert pid not in (0, *stopped)
     assert wait_until(lambda: not Path(f"/proc/{stopped[0]}").exists())
@@ -41,7 +41,9 @@ def test_the_item_of_a_stopped_worker_process_is_done_by_another(tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.req("HBT-1")
 def test_an_item_that_wedges_two_processes_fails_and_the_others_are_done() -> None:
-    found = list(inorder.imap(hold_interpreter, range(3), policy="cpu", workers=2, lease_s=LEASE_S, errors="yield"))
+    found = list(
+        inorder.imap(hold_interpreter, range(3), workers=2, errors="yield", options=inorder.RunOptions(lease_s=LEASE_S))
+    )
     assert found[0] == 0
     assert found[2] == 2
     assert isinstance(found[1], inorder.ItemError)
@@ -73,7 +75,7 @@ def test_a_process_that_computes_in_python_gives_heartbeats(tmp_path: Path) -> N
 
 def test_a_lease_of_no_time_is_refused() -> None:
     with pytest.raises(inorder.OperatorError, match="lease_s must be greater than 0"):
-        inorder.imap(str, [], lease_s=0)
+        inorder.imap(str, [], where="threads", options=inorder.RunOptions(lease_s=0))
     with pytest.raises(inorder.OperatorError, match="lease_s must be greater than 0"):
         inorder.StageOptions(lease_s=0)
 

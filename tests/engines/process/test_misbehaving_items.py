@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inorder import imap
+from inorder import RunOptions, imap
 from inorder.engines.process import engine as process_engine
 from inorder.engines.process import worker_process
 from inorder.errors import Category, InfrastructureError, ItemError, OperatorError
@@ -38,7 +38,7 @@ LIMIT_S = 4.0
 
 def results_with(item: Any, function: Callable[[Any], Any] = serve, **options: Any) -> list[Any]:
     items = [item if seq == GUILTY else seq for seq in range(COUNT)]
-    settings: dict[str, Any] = {"policy": "cpu", "workers": 2, "errors": "yield", **options}
+    settings: dict[str, Any] = {"where": "processes", "workers": 2, "errors": "yield", **options}
     return list(imap(function, items, **settings))
 
 
@@ -70,7 +70,7 @@ def test_an_item_that_ends_its_process_twice_fails_with_the_ending_named(name: s
 @pytest.mark.req("RTY-3")
 def test_many_items_that_end_their_process_do_not_end_the_run() -> None:
     items = [Mischief("exit") if seq % 4 == 3 else seq for seq in range(16)]
-    results = list(imap(serve, items, policy="cpu", workers=2, errors="yield"))
+    results = list(imap(serve, items, workers=2, errors="yield"))
     failed = [seq for seq, result in enumerate(results) if isinstance(result, ItemError)]
     assert failed == [3, 7, 11, 15]
     assert [result for seq, result in enumerate(results) if seq not in failed] == [
@@ -176,14 +176,14 @@ def test_an_item_that_wants_more_memory_than_a_worker_may_have_fails_alone() -> 
 
 
 def test_workers_are_replaced_after_so_many_items() -> None:
-    pids = list(imap(whoami_slowly, range(12), policy="cpu", workers=1, recycle_tasks=4))
+    pids = list(imap(whoami_slowly, range(12), workers=1, options=RunOptions(recycle_tasks=4)))
     assert all(pids.count(pid) <= 4 for pid in pids)
 
 
 @pytest.mark.parametrize("option", ["memory_bytes_max", "recycle_tasks"])
 def test_limits_of_processes_are_refused_where_there_are_none(option: str) -> None:
     with pytest.raises(OperatorError, match=f"{option} needs worker processes"):
-        imap(serve, [1], policy="io", **{option: 1})
+        imap(serve, [1], where="threads", **{option: 1})
 
 
 def test_a_result_of_fifty_megabytes_arrives_whole() -> None:
@@ -211,13 +211,13 @@ def test_a_function_without_a_name_travels_by_value(kind: str) -> None:
         return item * factor
 
     function = local if kind == "local" else lambda item: item * factor
-    assert list(imap(function, range(3), policy="cpu", workers=2)) == [0, 3, 6]
+    assert list(imap(function, range(3), workers=2)) == [0, 3, 6]
 
 
 def test_a_function_that_cannot_travel_is_refused_with_what_to_do() -> None:
     held = threading.Lock()
     with pytest.raises(OperatorError, match=r"<lambda> cannot be sent .*lock.*; open that in the function"):
-        imap(lambda item: held, range(3), policy="cpu", workers=2)
+        imap(lambda item: held, range(3), workers=2)
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_a_function_whose_module_the_worker_cannot_import_ends_the_run_with_the_
     ghost: Callable[[int], int],
 ) -> None:
     with pytest.raises(InfrastructureError, match="No module named 'module_of_a_ghost'"):
-        list(imap(ghost, range(COUNT), policy="cpu", workers=2, errors="yield"))
+        list(imap(ghost, range(COUNT), workers=2, errors="yield"))
 
 
 def test_workers_that_ended_before_the_first_item_came_are_no_fault_of_the_items(ghost: Callable[[int], int]) -> None:
@@ -246,7 +246,7 @@ def test_workers_that_ended_before_the_first_item_came_are_no_fault_of_the_items
         yield from range(COUNT)
 
     with pytest.raises(InfrastructureError, match="cannot start"):
-        list(imap(ghost, late(), policy="cpu", workers=2, errors="yield"))
+        list(imap(ghost, late(), workers=2, errors="yield"))
 
 
 def test_the_end_of_the_thread_that_began_the_iteration_ends_no_worker() -> None:
@@ -254,7 +254,7 @@ def test_the_end_of_the_thread_that_began_the_iteration_ends_no_worker() -> None
     pids: list[Any] = []
 
     def begin() -> None:
-        iterations.append(imap(whoami_slowly, range(300), policy="cpu", workers=1))
+        iterations.append(imap(whoami_slowly, range(300), workers=1))
         pids.append(next(iterations[0]))
 
     thread = threading.Thread(target=begin)
@@ -279,7 +279,7 @@ def test_where_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatc
     monkeypatch.setattr(process_engine, "WorkerProcess", scarce)
     try:
         with pytest.raises(InfrastructureError, match="cannot start a worker process: no more processes"):
-            list(imap(serve, range(3), policy="cpu", workers=2))
+            list(imap(serve, range(3), workers=2))
         assert not started[0].is_alive()
     finally:
         started[0].close()

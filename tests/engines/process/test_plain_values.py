@@ -94,13 +94,13 @@ def test_an_item_is_packed_to_bytes_only_as_a_pickle(value: Any) -> None:
 
 @pytest.mark.process
 def test_items_and_results_of_any_class_keep_value_and_class() -> None:
-    found = list(inorder.imap(identity, VALUES, policy="cpu", workers=1))
+    found = list(inorder.imap(identity, VALUES, workers=1))
     assert [describe(value) for value in found] == [describe(value) for value in VALUES]
 
 
 @pytest.mark.process
 def test_items_of_a_batch_share_no_object_and_a_result_does_not_change_after_its_item() -> None:
     shared: list[int] = []
-    assert list(inorder.imap(append_to_item, [shared] * 50, policy="cpu", workers=1)) == [[0]] * 50
-    found = list(inorder.imap(append_to_shared, range(50), policy="cpu", workers=1))
+    assert list(inorder.imap(append_to_item, [shared] * 50, workers=1)) == [[0]] * 50
+    found = list(inorder.imap(append_to_shared, range(50), workers=1))
     assert found == [list(range(number + 1)) for number in range(50)]

@@ -154,7 +154,7 @@ def test_the_capacity_names_what_is_needed_and_what_the_cluster_has() -> None:
 @pytest.mark.usefixtures("no_ray")
 def test_without_ray_the_error_names_the_extra() -> None:
     assert RAY_MISSING == "Ray is not installed; install it with: pip install 'inorder[ray]'"
-    for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], engine="ray"))):
+    for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], where="ray"))):
         with pytest.raises(OperatorError) as caught:
             call()
         assert str(caught.value) == RAY_MISSING

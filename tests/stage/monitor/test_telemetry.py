@@ -14,7 +14,7 @@ from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
-from inorder.errors import Category, Failure
+from inorder.errors import Category, Failure, InvariantViolation
 from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.monitor.metrics import METRICS, RunMetrics
 from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS, Telemetry
@@ -156,7 +156,7 @@ def test_a_violated_invariant_is_told_with_its_snapshot(place: Place, monkeypatc
         return step(self, now_ms, event)
 
     monkeypatch.setattr(Kernel, "step", broken)
-    with pytest.raises(inorder.InvariantViolation):
+    with pytest.raises(InvariantViolation):
         place.run([place.item("a")])
     [path] = (place.data / "telemetry").iterdir()
     last = read_lines(path)[-1]

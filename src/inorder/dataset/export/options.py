@@ -47,7 +47,7 @@ class ExportOutcome(msgspec.Struct, kw_only=True):
     """What an export has done.
 
     >>> import inorder
-    >>> def is_current(outcome: inorder.ExportOutcome) -> bool:
+    >>> def is_current(outcome: inorder.dataset.ExportOutcome) -> bool:
     ...     return all(table.written == 0 for table in outcome.tables.values())
     """
 

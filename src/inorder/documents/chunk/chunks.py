@@ -21,7 +21,7 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     """A chunk of a document. It is one row of a table of chunks.
 
     >>> import inorder
-    >>> def cite(chunk: inorder.Chunk) -> str:
+    >>> def cite(chunk: inorder.dataset.Chunk) -> str:
     ...     return f"{chunk.doc_id}, {' > '.join(chunk.section_path)}, pages {chunk.pages}"
     """
 

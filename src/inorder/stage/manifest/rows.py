@@ -16,7 +16,7 @@ from inorder.core.events import Envelope
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
-from inorder.runtime.identity import qualified_name
+from inorder.runtime.function_identity import qualified_name
 from inorder.sinks.base import Entry
 from inorder.stage.manifest.command_line import hide_passwords
 from inorder.stage.options import StageOptions

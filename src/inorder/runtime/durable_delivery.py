@@ -1,0 +1,341 @@
+"""Delivery with a journal: what was delivered is not computed again after a crash.
+
+Without keys, a resumed iteration reads the same input again and skips what is committed. A digest in each commit record
+shows whether the input is the same. With keys, the journal has a sink, `CommittedKeys`: the input may have changed, and
+its items whose keys are committed are left out. Such an iteration is not resumed: it begins a new journal, and the keys
+stay.
+"""
+
+import os
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+from warnings import warn
+
+import msgspec
+
+from inorder.core.commands import CommitRun
+from inorder.core.events import Envelope
+from inorder.errors import InfrastructureError, OperatorError, SyncError, require
+from inorder.host.clock import Clock
+from inorder.host.filesystem import Filesystem, SystemFilesystem
+from inorder.host.lock import Lock
+from inorder.host.os_errors import translate_os_errors
+from inorder.journal.records import Header
+from inorder.journal.writer import FsyncPolicy, JournalOptions
+from inorder.runtime.commit import CommitJournal
+from inorder.runtime.function_identity import VERSION, describe_version, qualified_name
+from inorder.runtime.identity import PlanDigest, encode_identity, hash_strings, new_run_id
+from inorder.runtime.loop import ResumeState
+from inorder.runtime.plan_items import Planned
+from inorder.runtime.recovery import OpenedJournal, create_journal, read_journal, resume_journal, settle_journal
+from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, PlainCodec, ResultLog
+from inorder.sinks.base import AppliedRun, Entry, Position
+
+from .delivery import Delivery
+from .feed import NotYet
+
+RESULTS_SUFFIX = ".results"
+"""Suffix of the folder beside the journal with the results that are not delivered yet."""
+KEYS_SUFFIX = ".keys"
+"""Suffix of the file beside the journal with the keys of the items whose results were delivered."""
+_KEY_BYTES = 16
+_WARNING_LEVEL = 4
+"""From `DurableDelivery.close`, over the iterator's own methods, to the code that iterates."""
+
+
+class CommittedKeys:
+    """A file with a hash of 16 bytes for each committed item. It keeps those of earlier runs. Implements `Sink`."""
+
+    name = "keys"
+
+    def __init__(self, filesystem: Filesystem, path: str) -> None:
+        with translate_os_errors(f"the keys {path} cannot be read"):
+            self._data = b"" if filesystem.stat(path) is None else filesystem.read(path)
+            self._file = filesystem.open(path)
+        size = len(self._data) // _KEY_BYTES * _KEY_BYTES
+        self._path = path
+        self._position = Position(0, size, zlib.crc32(self._data[:size]))
+
+    def count_hashes(self) -> Counter[bytes]:
+        """Return how often each hash is there, of what earlier runs have left."""
+        data, size = self._data, self._position.offset
+        return Counter(data[start : start + _KEY_BYTES] for start in range(0, size, _KEY_BYTES))
+
+    def add(self, identity: bytes) -> Position:
+        """Add the hash of the next item."""
+        with translate_os_errors(f"the keys {self._path} cannot be written"):
+            self._file.append(identity)
+        end, offset, checksum = self._position.end, self._position.offset, self._position.checksum
+        self._position = Position(end + 1, offset + _KEY_BYTES, zlib.crc32(identity, checksum))
+        return self._position
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        """Add the hashes that these entries have as payload."""
+        for entry in entries:
+            self.add(entry.payload)
+        return self._position
+
+    def position(self) -> Position:
+        """Return how far it has come."""
+        return self._position
+
+    def origin(self) -> Position:
+        """Return the position at which a new run begins, behind all hashes."""
+        return Position(0, self._position.offset, self._position.checksum)
+
+    def sync(self) -> None:
+        """Make the hashes durable."""
+        try:
+            with translate_os_errors(f"the keys {self._path} cannot be written"):
+                self._file.sync()
+        except InfrastructureError as error:
+            raise SyncError(str(error)) from error
+
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether the file has what it had at this position."""
+        held = self._data[: position.offset]
+        return len(held) == position.offset and zlib.crc32(held) == position.checksum
+
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Cut the file at this position."""
+        with translate_os_errors(f"the keys {self._path} cannot be written"):
+            self._file.truncate(position.offset)
+        self._data = self._data[: position.offset]
+        self._position = position
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class DurableDelivery(Delivery):
+    """Delivery with a journal. With `results`, what is computed and not delivered survives a crash, too."""
+
+    def __init__(
+        self,
+        lock: Lock,
+        journal: CommitJournal,
+        opened: OpenedJournal,
+        digest: PlanDigest,
+        results: ResultLog | None,
+        keys: CommittedKeys | None,
+        identify: Callable[[Any], bytes],
+        path: str,
+        *,
+        was_complete: bool,
+    ) -> None:
+        super().__init__()
+        self.results = results
+        self._lock = lock
+        self._journal = journal
+        self._digest = digest
+        self._keys = keys
+        self._identify = identify
+        self._path = path
+        self._was_complete = was_complete
+        self._planned: dict[int, bytes] = {}
+        """The hash of each item that was read from the input, by seq."""
+        self._has_delivered = False
+        self.resume = ResumeState(opened.resume_point, digest.add, journal.note)
+        if keys is not None:
+            self.base = keys.position().offset // _KEY_BYTES
+
+    def order_plan(self, plan: Iterable[Planned]) -> Iterable[Planned]:
+        """Leave out the items whose keys are committed."""
+        return plan if self._keys is None else self._leave_out_committed(plan, self._keys.count_hashes())
+
+    def _leave_out_committed(self, plan: Iterable[Planned], committed: Counter[bytes]) -> Iterable[Planned]:
+        seq = 0
+        for planned in plan:
+            if not isinstance(planned, NotYet):
+                identity = self._identify(planned[1])
+                if committed.get(identity, 0) > 0:
+                    committed[identity] -= 1
+                    continue
+                self._planned[seq] = identity
+                seq += 1
+            yield planned
+
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
+        """Journal the outcomes, then make them ready for delivery."""
+        self._journal.write_plain_outcomes(run)
+        return super().commit(run, items)
+
+    def acknowledge(self, envelope: Envelope, item: Any) -> None:
+        """Journal the commit, and write a checkpoint if one is due."""
+        self._has_delivered = True
+        if self._keys is None:
+            self._digest.add(item)
+            self._journal.write_commit(envelope.seq + 1, (), self._digest.value())
+        else:
+            position = self._keys.add(self._find_identity(envelope.seq, item))
+            self._journal.write_commit(envelope.seq + 1, (position,), b"")
+        if self._journal.is_checkpoint_due:
+            self._checkpoint(is_end=False)
+        super().acknowledge(envelope, item)
+
+    def _find_identity(self, seq: int, item: Any) -> bytes:
+        identity = self._planned.pop(seq)
+        if self._identify(item) != identity:
+            raise OperatorError(
+                f"key returned another value than before for the item {item!r:.80}; "
+                "it must depend only on what the function does not change"
+            )
+        return identity
+
+    def _checkpoint(self, *, is_end: bool) -> None:
+        if self._keys is not None:
+            self._keys.sync()
+        self._journal.checkpoint(is_end=is_end)
+
+    def close(self, *, is_end: bool) -> None:
+        """Write a last checkpoint if possible, then close the journal. An earlier error was already reported."""
+        super().close(is_end=is_end)
+        try:
+            self._checkpoint(is_end=is_end)
+        except InfrastructureError as error:
+            if isinstance(error, SyncError):
+                self._journal.mark_distrusted()
+            if is_end:
+                raise
+        finally:
+            self._journal.close()
+            if self._keys is not None:
+                self._keys.close()
+            if self.results is not None:
+                self.results.clear() if is_end else self.results.close()
+            self._lock.release()
+        if is_end and self._was_complete and not self._has_delivered:
+            message = f"the journal {self._path} is complete: every result was delivered; remove it to start over"
+            warn(message, RuntimeWarning, stacklevel=_WARNING_LEVEL)
+
+
+def open_delivery(
+    path: str,
+    function: Callable[..., Any],
+    fsync: FsyncPolicy,
+    key: Callable[[Any], Any] | None,
+    version: str,
+    clock: Clock,
+    *,
+    is_spooled: bool = False,
+) -> DurableDelivery:
+    """Open the journal of `function` at `path`, or create it, and lock it until the delivery is closed. `is_spooled`:
+    results that are not delivered yet are kept beside it."""
+    folder = os.path.dirname(path) or "."
+    require(os.path.isdir(folder), f"there is no directory {folder} for the journal {path}; create it")
+    lock = Lock(f"{path}.lock", f"the journal {path}")
+    try:
+        return _open_locked(lock, path, function, fsync, key, version, clock, is_spooled=is_spooled)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _open_locked(
+    lock: Lock,
+    path: str,
+    function: Callable[..., Any],
+    fsync: FsyncPolicy,
+    key: Callable[[Any], Any] | None,
+    version: str,
+    clock: Clock,
+    *,
+    is_spooled: bool,
+) -> DurableDelivery:
+    options = JournalOptions(fsync=fsync)
+    filesystem = SystemFilesystem()
+    identify = _make_identify(key)
+    name = qualified_name(function)
+    sinks = [CommittedKeys.name] if key is not None else []
+    config = describe_version(function, version)
+    header = Header(new_run_id(), hash_strings("imap", name), config, sinks, clock.wall_ms())
+    found = None if filesystem.stat(path) is None else read_journal(filesystem, path)[1]
+    was_complete = found is not None and found.is_end
+    if found is not None and found.header is not None:
+        _require_same_function(path, name, header, found.header)
+        header = msgspec.structs.replace(found.header, run_id=header.run_id)
+    keys = CommittedKeys(filesystem, f"{path}{KEYS_SUFFIX}") if header.sinks else None
+    if found is None:
+        if keys is not None:
+            keys.roll_back(Position(), ())
+        opened = create_journal(filesystem, path, header, _list(keys))
+    elif keys is not None:
+        settle_journal(filesystem, path, [keys])
+        opened = create_journal(filesystem, path, header, [keys])
+    else:
+        opened = resume_journal(filesystem, path, None, ())
+    results = _open_results(filesystem, path, opened, header, identify, keys) if is_spooled else None
+    digest = PlanDigest(identify, end=opened.resume_point.end, expected=opened.digest)
+    journal = CommitJournal(opened.writer, filesystem, path, options, clock)
+    return DurableDelivery(lock, journal, opened, digest, results, keys, identify, path, was_complete=was_complete)
+
+
+def _require_same_function(path: str, name: str, ours: Header, theirs: Header) -> None:
+    """Raise OperatorError unless a journal was created by this function, in this version, with or without keys."""
+    if not theirs.plan_hash:  # of inorder 0.2 or before, which recorded the name alone
+        is_same, theirs = theirs.config_hash == ours.plan_hash, ours
+    else:
+        is_same = theirs.plan_hash == ours.plan_hash
+    require(
+        is_same,
+        f"the journal {path} was not created by imap with the function {name:.80}; "
+        "pass the function that it was created with, or another journal to start over",
+    )
+    require(
+        not theirs.sinks or bool(ours.sinks),
+        f"the journal {path} was created with key=; pass the same key, or another journal to start over",
+    )
+    if ours.config_hash.startswith(VERSION) and theirs.config_hash.startswith(VERSION):
+        require(
+            ours.config_hash == theirs.config_hash,
+            f"the journal {path} was created with version={theirs.config_hash.removeprefix(VERSION)!r}; "
+            "pass that version to go on with its results, or another journal to start over",
+        )
+        return
+    require(
+        ours.config_hash.startswith(VERSION) or ours.config_hash == theirs.config_hash,
+        f"the code of {name:.80} has changed since the journal {path} was created; to go on with the results that it "
+        "has, pass version=, a text of your choice; to start over, pass another journal",
+    )
+
+
+def _list(keys: CommittedKeys | None) -> list[CommittedKeys]:
+    return [] if keys is None else [keys]
+
+
+def _open_results(
+    filesystem: Filesystem,
+    path: str,
+    opened: OpenedJournal,
+    header: Header,
+    identify: Callable[[Any], bytes],
+    keys: CommittedKeys | None,
+) -> ResultLog:
+    """Open the folder with the results that are not delivered, and read those of the interrupted run."""
+    folder = f"{path}{RESULTS_SUFFIX}"
+    filesystem.make_directory(folder)
+    log_header = LogHeader(FORMAT_VERSION, header.run_id, header.plan_hash, header.config_hash)
+    results = ResultLog(filesystem, folder, log_header, PlainCodec(identify), by_identity=keys is not None)
+    results.read()
+    is_resumed = opened.is_resumed or (keys is not None and keys.position().offset > 0)
+    results.start(opened.resume_point.end if is_resumed else None)
+    return results
+
+
+def _make_identify(key: Callable[[Any], Any] | None) -> Callable[[Any], bytes]:
+    def identify(item: Any) -> bytes:
+        value = item if key is None else key(item)
+        try:
+            encoded = encode_identity(value)
+        except TypeError as error:
+            raise OperatorError(
+                f"a journal cannot identify the item {item!r:.80} after a restart: {error} is not plain data; "
+                "pass key= to imap, a function that returns a unique name or number for an item"
+            ) from error
+        return encoded if key is None else blake2b(encoded, digest_size=_KEY_BYTES).digest()
+
+    return identify
