@@ -48,6 +48,7 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
     "infrastructure_budget": [-1, 2**30 + 1],
     "error_budget": [-1, 2**62 + 1],
     "on_budget": ["", "wait"],
+    "expected_bytes": [-2, 2**40 + 1],
     "cancel_grace_ms": [-1, 2**40 + 1],
 }
 
@@ -75,6 +76,7 @@ AT_THE_EDGE: dict[str, list[Any]] = {
     "infrastructure_budget": [0, 2**30],
     "error_budget": [None, 0, 2**62],
     "on_budget": ["stop", "drain"],
+    "expected_bytes": [-1, 2**40],
     "cancel_grace_ms": [0, 2**40],
 }
 

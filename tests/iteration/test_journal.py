@@ -167,7 +167,7 @@ def test_two_iterations_on_one_journal_are_one_too_many(path: Path) -> None:
 
 
 def test_options_of_a_journal_without_one_are_refused() -> None:
-    with pytest.raises(OperatorError, match="need journal=PATH"):
+    with pytest.raises(OperatorError, match="key needs order='key' or journal=PATH"):
         imap(double, [1], key=str, where="threads")
     with pytest.raises(OperatorError, match="need journal=PATH"):
         imap(double, [1], where="threads", options=RunOptions(fsync="off"))

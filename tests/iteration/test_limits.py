@@ -28,6 +28,7 @@ from tests.support.gates import (
     quiet_engine,
     stop_time,
 )
+from tests.support.options import for_imap
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -157,7 +158,7 @@ def ahead_of_a_blocked_first(gate: Gate, when_quiet: Any, size_of: Callable[[int
         gate.open()
 
     when_quiet(quiet)
-    with closing(inorder.imap(function, range(200), **options)) as results:
+    with closing(inorder.imap(function, range(200), where="threads", **for_imap(**options))) as results:
         assert [len(result) for result in results] == [0, *(size_of(item) for item in range(1, 200))]
     return ahead
 

@@ -49,7 +49,7 @@ def test_an_exception_that_the_user_has_retried_may_succeed() -> None:
 
 
 def test_a_mapping_that_is_no_function_is_refused() -> None:
-    with pytest.raises(inorder.OperatorError, match="classify must be a function of one exception"):
+    with pytest.raises(inorder.OperatorError, match="classify must be callable, got 'ConnectionError'"):
         inorder.imap(str, [1], where="threads", options=inorder.RunOptions(classify="ConnectionError"))  # type: ignore[call-overload]
 
 

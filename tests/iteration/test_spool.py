@@ -53,7 +53,9 @@ def crash_behind_head(
                     held,
                     range(count),
                     journal=journal,
+                    version="1",
                     spool="disk",
+                    where="threads",
                     options=inorder.RunOptions(cancel_grace_s=0),
                     **options,
                 )
@@ -97,9 +99,9 @@ def test_what_was_adopted_and_not_delivered_survives_again(tmp_path: Path, monke
         calls.append(number)
         return str(number)
 
-    with inorder.imap(named(note), range(20), journal=journal, spool="disk", where="threads") as results:
+    with inorder.imap(named(note), range(20), journal=journal, version="1", spool="disk", where="threads") as results:
         assert [next(results) for _ in range(8)] == [str(number) for number in range(8)]
-    with inorder.imap(named(note), range(20), journal=journal, spool="disk", where="threads") as results:
+    with inorder.imap(named(note), range(20), journal=journal, version="1", spool="disk", where="threads") as results:
         assert results.position == 7
         assert list(results) == [str(number) for number in range(7, 20)]
     assert calls == [0]
@@ -112,7 +114,7 @@ def test_without_spool_everything_behind_the_head_is_computed_again(
     crash_behind_head(journal, str, 20, monkeypatch)
     calls: list[int] = []
     results = inorder.imap(
-        named(lambda number: calls.append(number)), range(20), journal=journal, workers=1, where="threads"
+        named(lambda number: calls.append(number)), range(20), journal=journal, version="1", workers=1, where="threads"
     )
     assert len(list(results)) == len(calls) == 20
 
@@ -129,7 +131,9 @@ def test_a_result_that_is_not_plain_data_is_computed_again(
         calls.append(number)
         return odd
 
-    found = list(inorder.imap(named(note), range(6), journal=journal, spool="disk", workers=1, where="threads"))
+    found = list(
+        inorder.imap(named(note), range(6), journal=journal, version="1", spool="disk", workers=1, where="threads")
+    )
     assert found == [odd, [1], [2], odd, [4], [5]]
     assert calls == [0, 3]
 
@@ -138,7 +142,7 @@ def test_an_item_that_is_another_one_now_is_computed_again(tmp_path: Path, monke
     journal = tmp_path / "journal"
     crash_behind_head(journal, str, 5, monkeypatch)
     items = [0, 1, 2, 33, 4]
-    assert list(inorder.imap(named(str_of), items, journal=journal, spool="disk", where="threads")) == [
+    assert list(inorder.imap(named(str_of), items, journal=journal, version="1", spool="disk", where="threads")) == [
         "0",
         "1",
         "2",
@@ -153,7 +157,10 @@ def str_of(number: int) -> str:
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [({"spool": "disk"}, "fsync, key and spool need journal=PATH"), ({"spool": "tape"}, "spool must be one of memory")],
+    [
+        ({"spool": "disk"}, "fsync, version and spool need journal=PATH"),
+        ({"spool": "tape"}, "spool must be one of memory"),
+    ],
 )
 def test_a_spool_that_cannot_be_is_refused(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(inorder.OperatorError, match=complaint):

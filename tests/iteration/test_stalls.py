@@ -36,5 +36,5 @@ def test_the_warning_names_the_item_once_and_the_line_that_waits() -> None:
 
 
 def test_a_negative_time_is_refused() -> None:
-    with pytest.raises(inorder.OperatorError, match="stall_warning_s must be at least 0"):
+    with pytest.raises(inorder.OperatorError, match="stall_warning_s must be between 0 and 1000000000, got -1"):
         inorder.imap(str, [], where="threads", options=inorder.RunOptions(stall_warning_s=-1))

@@ -43,7 +43,7 @@ def count_ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
         monkeypatch.setattr(threads, "ThreadEngine", quiet_engine(gate, quiet))
         monkeypatch.setattr(threads, "BatchSizer", partial(FixedSizer, 1))
-        known = {"workers": 3} | options
+        known = for_imap(**{"workers": 3, "where": "threads"} | options)
         with gate, closing(inorder.imap(function, range(100), **known)) as results:
             assert [len(result) for result in results] == [0, *(size_of(item) for item in range(1, 100))]
         return len(ahead)

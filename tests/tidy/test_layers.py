@@ -9,21 +9,23 @@ from tests.tidy.sources import PACKAGE, PACKAGE_ROOT, Import, read_modules, writ
 FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
-BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version"}
+BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version", "lazy_names"}
 BELOW_JOBS = BELOW_STAGE | {"stage", "files"}
 LIBRARY = BELOW_JOBS | {"sources", "documents", "code", "index", "library", "dataset", "report", "targets", "watch"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
+    "lazy_names": set(),
     "errors": set(),
     "core": {"errors"},
     "host": {"errors"},
     "journal": {"core", "errors"},
     "lanes": {"core", "errors"},
-    "sinks": {"core", "errors", "host"},
+    "sinks": {"core", "errors", "host", "lazy_names"},
     "engines": {"core", "errors", "host", "lanes", "version"},
     "runtime": BELOW_RUNTIME,
     "iteration": BELOW_RUNTIME | {"runtime"},
+    "executor": BELOW_RUNTIME | {"runtime", "iteration"},
     "files": {"errors", "host"},
     "stage": BELOW_STAGE,
     "sources": BELOW_JOBS,
@@ -36,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": BELOW_JOBS | {"documents", "index", "library", "dataset", "watch", "pipeline"},
     "targets": BELOW_JOBS | {"documents", "index", "library"},
     "pipeline": LIBRARY - {"report"},
-    FACE: LIBRARY,
+    FACE: LIBRARY | {"executor"},
     "serve": LIBRARY | {"pipeline"},
     "cli": LIBRARY | {FACE, "pipeline", "serve"},
     "__main__": {"cli"},

@@ -64,7 +64,7 @@ def test_a_public_name_has_an_example_that_runs(
 def test_every_error_is_an_inorder_error() -> None:
     errors = [value for name in inorder.__all__ if inspect.isclass(value := getattr(inorder, name))]
     errors = [value for value in errors if issubclass(value, Exception)]
-    assert len(errors) >= 8
+    assert len(errors) >= 7
     assert all(issubclass(error, inorder.InorderError) for error in errors)
     assert issubclass(inorder.OperatorError, ValueError)
 

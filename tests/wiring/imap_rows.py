@@ -2,8 +2,9 @@
 
 import contextlib
 import os
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,17 +30,44 @@ def count_workers_inside(run: WiredRun) -> int:
     return run.gate.inside_max
 
 
-def name_worker_kind(run: WiredRun) -> str:
-    list(run.imap(abs, range(2), where="threads"))
+def name_place(run: WiredRun) -> str:
+    with contextlib.suppress(InfrastructureError):
+        list(run.imap(abs, range(2)))
+    if run.ray_engines:
+        return "Ray"
     return "process" if run.started else "thread"
 
 
-def is_on_ray(run: WiredRun) -> bool:
+def list_in_order(run: WiredRun) -> list[int]:
+    """The order of four results, of which the first comes last. It has the key of the third."""
+    run.patch.setattr(threads, "BatchSizer", partial(FixedSizer, 1))
+    last = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            last.wait()
+        if item == 3:
+            last.set()
+        return item
+
+    key = (lambda item: item % 2) if run.value == "key" else None
+    return list(run.imap(work, range(4), workers=2, where="threads", key=key))
+
+
+def resumes_after_an_edit(run: WiredRun) -> Any:
+    """What is left of an iteration whose function was edited."""
+    journal = Path(run.folder / "run.journal")
+
+    def make(factor: int) -> Callable[[int], int]:
+        return lambda item: item * factor
+
+    with inorder.imap(make(1), [1, 2, 3], where="inline", journal=journal) as results:
+        next(results)
+        next(results)
     try:
-        list(run.imap(abs, range(2), where="threads"))
-    except InfrastructureError:
-        return bool(run.ray_engines)
-    return False
+        return list(run.imap(make(2), [1, 2, 3], where="inline", journal=journal))
+    except inorder.OperatorError:
+        return "edited"
 
 
 def get_address(run: WiredRun) -> Any:
@@ -131,7 +159,7 @@ def count_results(run: WiredRun) -> int:
 
 def list_starts(run: WiredRun, items: Sequence[int] = (3, 1, 2), **base: Any) -> list[int]:
     started: list[int] = []
-    list(run.imap(started.append, items, workers=1, **base))
+    list(run.imap(started.append, items, workers=1, where="threads", **base))
     return started
 
 
@@ -227,7 +255,7 @@ def count_ahead(run: WiredRun, **base: Any) -> int:
 
     run.time.on_quiet = lambda: (seen.append(len(ended)), run.gate.open())
     run.patch.setattr(threads, "BatchSizer", partial(FixedSizer, 1))
-    list(run.imap(work, range(40), workers=2, **base))
+    list(run.imap(work, range(40), workers=2, where="threads", **base))
     return seen[0]
 
 
@@ -237,8 +265,9 @@ def name_parity(item: int) -> str:
 
 IMAP_ROWS = index_rows(
     OptionRow("workers", count_workers_inside, [(2, 2), (5, 5)]),
-    OptionRow("where", name_worker_kind, [("threads", "thread"), ("processes", "process")]),
-    OptionRow("where", is_on_ray, [("processes", False), ("ray", True)]),
+    OptionRow("where", name_place, [("threads", "thread"), ("processes", "process"), ("ray", "Ray")]),
+    OptionRow("order", list_in_order, [("input", [0, 1, 2, 3]), ("none", [1, 2, 3, 0]), ("key", [1, 3, 0, 2])]),
+    OptionRow("version", resumes_after_an_edit, [("", "edited"), ("2", [4, 6])]),
     OptionRow("ray", get_address, [(inorder.RayOptions(address="auto"), "auto"), (inorder.RayOptions(), None)]),
     OptionRow("timeout_s", ends_after_10_s, [(9.0, "timeout"), (11.0, "done")]),
     OptionRow("retries", count_attempts, [(0, 1), (3, 4)]),

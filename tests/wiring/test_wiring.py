@@ -1,7 +1,8 @@
 """Every option that a user can set has an effect, through every door that it has.
 
 The options are read from the code: the fields of `StageOptions` and `RayOptions`, the keys of `--set` (some are flags,
-and all are variables of the environment and settings of `inorder.toml`), and the parameters of `imap`. An option
+and all are variables of the environment and settings of `inorder.toml`), the parameters of `imap`, and the fields
+of `RunOptions`. An option
 without a row fails here by its name.
 
 To add a row: write a probe in one of the files `*_rows.py`. A probe gets a `WiredRun`, in which the
@@ -57,7 +58,9 @@ def list_doors() -> list[tuple[str, Door]]:
     found += [
         (name, door) for name in (*SHARED, *own) for door in COMMAND_DOORS if name in EVERYDAY or door is not FLAG
     ]
-    found += [(name, Door.IMAP) for name in list(inspect.signature(inorder.imap).parameters)[2:]]
+    parameters = [*inspect.signature(inorder.imap).parameters][2:]
+    names = [*parameters[: parameters.index("options")], *inorder.RunOptions.__struct_fields__]
+    found += [(name, Door.IMAP) for name in names]
     return found
 
 

@@ -102,7 +102,7 @@ class AnyOrderDelivery(Delivery):
         return seqs
 
 
-class _Line(deque[int]):
+class _Queue(deque[int]):
     """The seqs of one key that are not delivered, in input order."""
 
     __slots__ = ("key",)
@@ -118,8 +118,8 @@ class KeyDelivery(AnyOrderDelivery):
     def __init__(self, key: Callable[[Any], Any]) -> None:
         super().__init__()
         self._key = key
-        self._lines: dict[Any, _Line] = {}
-        self._line_of: dict[int, _Line] = {}
+        self._queues: dict[Any, _Queue] = {}
+        self._queue_of: dict[int, _Queue] = {}
         """By seq, of the items that have no result yet."""
         self._waiting: dict[int, tuple[Envelope, Any]] = {}
         """Results behind one of the same key that is not there, by seq."""
@@ -129,40 +129,40 @@ class KeyDelivery(AnyOrderDelivery):
         seq = 0
         for planned in plan:
             if not isinstance(planned, NotYet):
-                line = self._find_line(planned[1])
-                line.append(seq)
-                self._line_of[seq] = line
+                queue = self._find_queue(planned[1])
+                queue.append(seq)
+                self._queue_of[seq] = queue
                 seq += 1
             yield planned
 
-    def _find_line(self, item: Any) -> _Line:
+    def _find_queue(self, item: Any) -> _Queue:
         key = self._key(item)
         try:
-            line = self._lines.get(key)
+            queue = self._queues.get(key)
         except TypeError as error:
             raise OperatorError(
                 f"key returned {key!r:.80} for the item {item!r:.80}, which cannot be hashed; "
                 "return text, a number or a tuple of these"
             ) from error
-        if line is None:
-            line = self._lines[key] = _Line(key)
-        return line
+        if queue is None:
+            queue = self._queues[key] = _Queue(key)
+        return queue
 
     def announce(self, envelopes: Sequence[Envelope], items: Sequence[Any]) -> None:
         """Make results ready for delivery, as far as no earlier one of their key is missing."""
         ready, waiting = self.ready, self._waiting
         for envelope, item in zip(envelopes, items, strict=True):
             seq = envelope.seq
-            line = self._line_of.pop(seq)
-            if line[0] != seq:
+            queue = self._queue_of.pop(seq)
+            if queue[0] != seq:
                 waiting[seq] = (envelope, item)
                 continue
             ready.append((envelope, item))
-            line.popleft()
-            while line and line[0] in waiting:
-                ready.append(waiting.pop(line.popleft()))
-            if not line:
-                self._lines.pop(line.key, None)
+            queue.popleft()
+            while queue and queue[0] in waiting:
+                ready.append(waiting.pop(queue.popleft()))
+            if not queue:
+                self._queues.pop(queue.key, None)
 
     def close(self, *, is_end: bool) -> None:
         """End the iteration."""

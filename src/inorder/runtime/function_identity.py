@@ -1,7 +1,8 @@
 """The identity of a function: its name, and its code or the version that the user gives it.
 
 The code is compared as compiled: a comment, a docstring or another line number is no change. Functions of the same
-module that it uses belong to it, and so do the values that it closes over. What it imports from elsewhere does not.
+module that it uses belong to it, and so do its defaults and the values that it closes over, unless they can change.
+What it imports from elsewhere does not.
 """
 
 import functools
@@ -47,7 +48,7 @@ class _Describer:
         self._seen.add(id(function))
         if isinstance(function, functools.partial):
             yield from self._describe_value(function.args)
-            yield from self._describe_value(sorted(function.keywords.items()))
+            yield from self._describe_value(tuple(sorted(function.keywords.items())))
             yield from self.describe(function.func)
         elif isinstance(function, MethodType):
             yield from self.describe(function.__func__)
@@ -62,7 +63,7 @@ class _Describer:
         code = function.__code__
         yield from self._describe_code(code, function.__doc__)
         yield from self._describe_value(function.__defaults__)
-        yield from self._describe_value(sorted((function.__kwdefaults__ or {}).items()))
+        yield from self._describe_value(tuple(sorted((function.__kwdefaults__ or {}).items())))
         for cell in function.__closure__ or ():
             try:
                 yield from self._describe_value(cell.cell_contents)
@@ -83,11 +84,11 @@ class _Describer:
                 yield from self._describe_value(constant)
 
     def _describe_value(self, value: Any) -> Iterator[str]:
-        """Yield a value that the code uses. Of an object that is not plain data, only the class counts."""
-        if isinstance(value, list | tuple):
+        """Yield a value that the code uses. Of an object that can change, only the class counts."""
+        if isinstance(value, tuple):
             for each in value:
                 yield from self._describe_value(each)
-        elif isinstance(value, set | frozenset):
+        elif isinstance(value, frozenset):
             yield repr(sorted(map(repr, value)))
         elif isinstance(value, str | bytes | int | float | complex | None):
             yield repr(value)

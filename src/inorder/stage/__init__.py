@@ -14,3 +14,7 @@ __all__ = ["StageErrorSummary"]
 
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
     __getattr__ = make_getattr(__name__, {"StageErrorSummary": "inorder.stage.contracts"})
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
