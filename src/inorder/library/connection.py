@@ -82,6 +82,12 @@ def translate_library_errors(path: str, doing: str = "it cannot be read") -> Ite
         raise translate_sqlite_error(error, path, doing) from error
 
 
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether a library was made here. A run that is killed while it makes one can leave a file without tables."""
+    [count] = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    return bool(count)
+
+
 def check_format(connection: sqlite3.Connection, path: str) -> None:
     """Raise OperatorError unless this is a library of a format that can be read."""
     [application], [version] = (
@@ -132,6 +138,8 @@ def _connect(path: str, mode: str) -> LibraryConnection:
         uri, uri=True, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False, factory=LibraryConnection
     )
     try:
+        if not has_tables(connection):
+            raise OperatorError(f"no library in {os.path.dirname(path)}; make one with `inorder run SRC`")
         check_format(connection, path)
         connection.execute("SELECT epoch FROM generation").fetchone()
         connection.refresh()

@@ -23,7 +23,7 @@ from inorder.index.schema import has_table, read_meta
 from inorder.sinks.base import AppliedRun, Entry, Position
 from inorder.sinks.sqlite import DatabaseSink
 
-from .connection import check_format, library_path, translate_library_errors
+from .connection import check_format, has_tables, library_path, translate_library_errors
 from .contents import encode_path, register_texts
 from .rows import FileResult, LibrarySource, decode_result
 from .runs import has_pending, write_outcome
@@ -259,8 +259,7 @@ class LibrarySink(DatabaseSink):
 
     def _prepare(self) -> None:
         connection = self._connection
-        [pages] = connection.execute("PRAGMA page_count").fetchone()
-        if pages:
+        if has_tables(connection):
             check_format(connection, self._path)
             if read_meta(connection, SEARCH_COPY):
                 raise OperatorError(f"{self._path} is a copy for search alone; a run cannot write to it")
