@@ -14,6 +14,7 @@ same minutes, and where others were busy the ratio of the best.
 * `straggler`: how far the parent's memory peak rises over its start, while 2000 results of 200 kB wait behind a first
   item of 3 s; inorder has a budget of 64 MB, the others have no such option
 * `first`: seconds from the call to the first result
+* `async`: coroutines that wait for one second, all at once, against `asyncio.gather`, and processor time per item
 * `import`: milliseconds of `import inorder`, the best of five
 
 `noop`, `millisecond` and `pareto` run from the moment the first item begins in any worker to the moment the consumer
@@ -21,6 +22,7 @@ has the last result, so starting the first worker is not in them.
 """
 
 import argparse
+import asyncio
 import functools
 import importlib
 import json
@@ -43,6 +45,7 @@ RESULT_BYTES = 200_000
 STRAGGLER_S = 3.0
 BUDGET_BYTES = 64_000_000
 SPLIT = "static split"
+GATHER = "asyncio.gather"
 PARETO_SHAPE, PARETO_MS_MIN, PARETO_MS_MAX = 1.3, 1.0, 250.0
 
 
@@ -227,6 +230,29 @@ def measure_first(tool: str, count: int) -> dict[str, float]:
     return {"s": seconds}
 
 
+def measure_async(tool: str, count: int) -> dict[str, float]:
+    """Wall seconds for so many coroutines that wait one second at once, and processor time per item."""
+
+    async def wait(number: int) -> int:
+        await asyncio.sleep(1.0)
+        return number
+
+    async def run() -> int:
+        if tool == GATHER:
+            return len(await asyncio.gather(*[wait(number) for number in range(count)]))
+        order: Any = "none" if "unordered" in tool else "input"
+        results = inorder.imap(wait, range(count), workers=count, order=order)
+        return sum([1 async for _ in results])
+
+    import inorder
+
+    began_s, processor_s = time.monotonic(), time.process_time()
+    delivered = asyncio.run(run())
+    found = {"s": time.monotonic() - began_s, "driver_us": (time.process_time() - processor_s) / count * 1e6}
+    _check(delivered == count, f"{tool} delivered {delivered} of {count}")
+    return found
+
+
 def _peak_bytes() -> int:
     return _kilobytes("/proc/self/status", "VmHWM:") * 1024
 
@@ -258,6 +284,7 @@ FIGURES = {
     "straggler": Figure(measure_straggler, "mb", 2_000, 800, 1),
     "waiting": Figure(measure_waiting, "mb", 2_000, 800, 1),
     "first": Figure(measure_first, "s", 100, 100, 5),
+    "async": Figure(measure_async, "s", 10_000, 2_000, 5),
 }
 
 
@@ -266,7 +293,7 @@ FIGURES = {
 
 def take(name: str, tool: str, count: int) -> dict[str, Any]:
     """One figure of one tool, in a program of its own."""
-    if not installed(tool):
+    if tool != GATHER and not installed(tool):
         return {"failed": "not installed"}
     with tempfile.TemporaryDirectory() as folder:
         arguments = [os.path.abspath(__file__), "--program", name, tool, str(count)]
@@ -282,10 +309,12 @@ def take(name: str, tool: str, count: int) -> dict[str, Any]:
 def take_rounds(name: str, tools: list[str], *, quick: bool) -> dict[str, dict[str, Any]]:
     """The median of each tool; the tools take turns, so that whatever disturbs one disturbs the others."""
     figure = FIGURES[name]
-    if not figure.has_split:
+    if name == "async":
+        tools = [*(tool for tool in tools if tool in ("inorder", "inorder unordered")), GATHER]
+    elif not figure.has_split:
         tools = [tool for tool in tools if tool != SPLIT]
     if figure.is_running:
-        tools = [tool for tool in tools if tool in ("inorder", SPLIT)]
+        tools = [tool for tool in tools if tool.startswith("inorder") or tool == SPLIT]
     taken: dict[str, list[dict[str, Any]]] = {tool: [] for tool in tools}
     for _ in range(1 if quick else figure.rounds):
         for tool in tools:
@@ -331,6 +360,7 @@ LABELS = {
     "straggler": ("results behind a straggler, MB over the start", None),
     "waiting": ("results behind a straggler, MB of the parent and of shared memory", None),
     "first": ("first result, s from the call", None),
+    "async": ("coroutines that wait 1 s, all at once, wall s", GATHER),
 }
 
 
@@ -372,7 +402,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.program:
         name, tool, count = options.program
-        importlib.import_module(TOOLS[tool].module)
+        if tool != GATHER:
+            importlib.import_module(TOOLS[tool].module)
         print(json.dumps(FIGURES[name].measure(tool, int(count))))
         return
     found = {}
@@ -383,7 +414,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({**found, "import_ms": imported_ms, "load": os.getloadavg()}))
         return
-    print(table(found, options.only))
+    print(table(found, [*options.only, *([GATHER] if "async" in found else [])]))
     print(f"\n`import inorder`: {imported_ms:.0f} ms, the best of five")
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}: absolute times are noise, read the ratios")
 

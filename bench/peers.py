@@ -77,26 +77,37 @@ def _each(take: Callable[[], Any], *, goes_on: bool) -> Iterator[Outcome]:
 
 
 def inorder_results(
-    function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None, where: Any = "processes"
+    function: Function,
+    items: Iterable[Any],
+    buffered_bytes_max: int | None = None,
+    where: Any = None,
+    order: Any = "input",
 ) -> Iterator[Any]:
-    """Ordered results; the others have no budget, so they are not given one."""
+    """Results in an order; the others have no budget, so they are not given one."""
     import inorder
 
     options = None if buffered_bytes_max is None else inorder.RunOptions(buffered_bytes_max=buffered_bytes_max)
-    return inorder.imap(function, items, workers=WORKERS, where=where, options=options)
+    key = choose_key if order == "key" else None
+    return inorder.imap(function, items, workers=WORKERS, where=where, order=order, key=key, options=options)
+
+
+def choose_key(item: Any) -> int:
+    """One of a thousand keys."""
+    return item % 1000 if type(item) is int else 0
 
 
 def inorder_outcomes(
-    function: Function, items: Sequence[Any], limits: Limits, where: Any = "processes"
+    function: Function, items: Sequence[Any], limits: Limits, where: Any = None, order: Any = "input"
 ) -> Iterator[Outcome]:
-    """`imap` with its limits."""
+    """`imap` with its limits; everything else is as by default."""
     import inorder
 
     found = inorder.imap(
         function,
         items,
-        workers=WORKERS,
         where=where,
+        order=order,
+        key=choose_key if order == "key" else None,
         timeout_s=limits.item_s,
         errors="yield",
         options=inorder.RunOptions(memory_bytes_max=limits.memory_bytes),
@@ -311,6 +322,16 @@ class Tool(NamedTuple):
 
 TOOLS = {
     "inorder": Tool("inorder", inorder_results, inorder_outcomes),
+    "inorder unordered": Tool(
+        "inorder",
+        functools.partial(inorder_results, order="none"),
+        functools.partial(inorder_outcomes, order="none"),
+    ),
+    "inorder by key": Tool(
+        "inorder",
+        functools.partial(inorder_results, order="key"),
+        functools.partial(inorder_outcomes, order="key"),
+    ),
     "ProcessPoolExecutor": Tool("concurrent.futures.process", executor_results, executor_outcomes),
     "Pool.imap": Tool("multiprocessing.pool", pool_results, pool_outcomes),
     "joblib": Tool("joblib", joblib_results, joblib_outcomes),
@@ -319,8 +340,8 @@ TOOLS = {
     "static split": Tool("multiprocessing", split_results, None),
     "inorder-ray": Tool(
         "ray",
-        functools.partial(inorder_results, engine="ray"),
-        functools.partial(inorder_outcomes, engine="ray"),
+        functools.partial(inorder_results, where="ray"),
+        functools.partial(inorder_outcomes, where="ray"),
         is_on_ray=True,
     ),
     "ray-tasks": Tool("ray", ray_task_results, None, is_on_ray=True),

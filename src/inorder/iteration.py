@@ -429,6 +429,7 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
             raise StopAsyncIteration
         try:
             turns = self._turns or self._start_turns()
+            turns.require_loop()
             runtime = self._require_runtime()
             if self._last is not None:
                 self._acknowledge(*self._last)

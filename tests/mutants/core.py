@@ -105,6 +105,24 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "state.ledger.next_commit_seq < window.end - 1:",
     ),
     Mutant(
+        "a delivered result is committed past a hole",
+        "core/cursor.py",
+        "while end < committing_end and end in self._delivered:\n            self._delivered.remove(end)\n",
+        "while end < committing_end:\n            self._delivered.discard(end)\n",
+    ),
+    Mutant(
+        "bytes are not freed by the delivery",
+        "core/cursor.py",
+        "state.find_window(seq).used_bytes -= envelope.payload_bytes",
+        "pass",
+    ),
+    Mutant(
+        "a result is announced before its retries",
+        "core/results.py",
+        "self.decide_retry(window, envelope)\n",
+        "self._state.commands.append(Announce([envelope])) or self.decide_retry(window, envelope)\n",
+    ),
+    Mutant(
         "bytes are not freed by the commit",
         "core/cursor.py",
         "state.windows[0].used_bytes -= sum(",

@@ -12,7 +12,7 @@ from time import monotonic, time
 from typing import Any, NamedTuple
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Tick, WorkerLost
-from inorder.errors import Category, Failure
+from inorder.errors import Category, Failure, InfrastructureError
 
 from .attempt import FAIL, SUCCESS, classify_error
 from .base import Batch, Task
@@ -60,6 +60,7 @@ class CoroutineEngine:
         self._timer: asyncio.TimerHandle | None = None
         self._is_flushing = False
         self._is_closed = False
+        self._error: InfrastructureError | None = None
         self._beat_s = monotonic()
         self.on_event: Callable[[], None] = lambda: None
 
@@ -100,6 +101,8 @@ class CoroutineEngine:
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Return what has happened. It never waits: the loop calls `on_event`."""
+        if self._error is not None:
+            raise self._error
         self._collect()
         if monotonic() - self._beat_s >= BEAT_S:
             self._beat_s = monotonic()
@@ -150,6 +153,10 @@ class CoroutineEngine:
         what = self._running.pop(running, None)
         error = None if running.cancelled() else running.exception()
         if what is None or self._is_closed:
+            return
+        if running.cancelled() and running.cancelling():  # not by us; a loop that ends cancels all tasks
+            self._error = InfrastructureError(f"the coroutine of seq {what.task.seq} was cancelled by its event loop")
+            self._flush_soon()
             return
         worker, (seq, attempt, _), began_s, began_ms = what
         elapsed_ms = (running.get_loop().time() - began_s) * 1000

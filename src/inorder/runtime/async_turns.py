@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Si
 from typing import Any, Protocol
 
 from inorder.engines.coroutines import CoroutineEngine
+from inorder.errors import OperatorError
 from inorder.lanes import Lane, LaneConfig
 
 from .feed import Feed
@@ -21,6 +22,9 @@ FEED_MAX = 64
 class AsyncTurns(Protocol):
     """How a consumer waits."""
 
+    def require_loop(self) -> None:
+        """Raise OperatorError on another event loop than that of the first wait."""
+
     async def wait(self) -> None:
         """Let the run go on, and return when something may have happened."""
 
@@ -31,10 +35,21 @@ class AsyncTurns(Protocol):
         """End what runs beside the consumer."""
 
 
-class ThreadTurns:
+class _LoopGuard:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def require_loop(self) -> None:
+        """Raise OperatorError on another event loop than that of the first wait."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise OperatorError("the iteration began on another event loop; go on there, or begin a new iteration")
+
+
+class ThreadTurns(_LoopGuard):
     """Turns on a thread, for workers that are threads, processes or actors."""
 
     def __init__(self, runtime: Runtime, wake: Callable[[], None]) -> None:
+        super().__init__()
         self._runtime = runtime
         self._wake = wake
         self._lane = Lane(LaneConfig(name="turns", max_concurrency=1))
@@ -58,10 +73,11 @@ class ThreadTurns:
         self._lane.close()
 
 
-class LoopTurns:
+class LoopTurns(_LoopGuard):
     """Turns on the consumer's loop, whenever coroutines have ended. `ready` is filled by the run."""
 
     def __init__(self, runtime: Runtime, engine: CoroutineEngine, ready: Sized) -> None:
+        super().__init__()
         self._runtime = runtime
         self._engine = engine
         self._ready = ready

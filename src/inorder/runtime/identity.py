@@ -85,7 +85,7 @@ class PlanDigest:
         if self._count == self._end and self._expected != self._hash.digest():
             raise PlanChanged(
                 f"the plan has changed: its first {self._end} items differ from those committed in the journal; "
-                "resume with the same items, or start over with another journal"
+                "resume with the same items, or start over with another journal, and with key= if items come and go"
             )
 
     def value(self) -> bytes:

@@ -60,6 +60,10 @@ class Books:
         self.handed = 0
         self.acknowledged = 0
         self.outstanding: deque[int] = deque()
+        self.announced: dict[int, bytes | None] = {}
+        """The partial result of every seq that was announced."""
+        self.delivered: set[int] = set()
+        """Announced seqs that the consumer is done with."""
         self.max_seen = -1
         self.resident_bytes = 0
         self.pressure = "normal"
@@ -103,6 +107,22 @@ class Books:
             self.attempts[seq] = attempt
             self.holders[seq] = command.worker
             self.waiting.pop(seq, None)
+
+    def deliver(self, seq: int) -> None:
+        """Record that the consumer is done with a result, of which only the outcome is left if it has a size."""
+        self.delivered.add(seq)
+        partial = self.partials.pop(seq, b"")
+        for results in (self.final, self.undecided):
+            envelope = results.get(seq)
+            if envelope is not None and envelope.payload_bytes + len(partial) > 0:
+                results[seq] = Envelope(seq, envelope.attempt, envelope.outcome, failure=envelope.failure)
+        self.acknowledge_delivered()
+
+    def acknowledge_delivered(self) -> None:
+        """Record what is committed because it was delivered and its turn has come."""
+        while self.outstanding and self.acknowledged in self.delivered:
+            self.outstanding.popleft()
+            self.acknowledged += 1
 
     def is_leased(self, seq: int) -> bool:
         """Whether a worker holds this seq."""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.commands import (
+    Announce,
     Command,
     CommitRun,
     Dispatch,
@@ -28,6 +29,7 @@ from inorder.core.commands import (
 )
 from inorder.core.events import (
     Committed,
+    Delivered,
     Envelope,
     Event,
     Finished,
@@ -79,6 +81,7 @@ class Referee:
             Overran: self._on_overran,
             WorkerLost: self._on_worker_lost,
             Committed: self._on_committed,
+            Delivered: self._on_delivered,
             MemorySampled: self._on_memory_sampled,
         }
         self._command_handlers: dict[type[Any], Callable[[Any], None]] = {
@@ -91,6 +94,7 @@ class Referee:
             WindowOpened: self._on_window_opened,
             WindowSealed: self._on_window_sealed,
             WindowClosed: self._on_window_closed,
+            Announce: self._on_announce,
             CommitRun: self._on_commit_run,
             PressureChanged: self._on_pressure_changed,
             Stopping: self._on_stopping,
@@ -188,6 +192,10 @@ class Referee:
         while books.acknowledged < event.end:
             books.outstanding.popleft()
             books.acknowledged += 1
+
+    def _on_delivered(self, event: Delivered) -> None:
+        for seq in event.seqs:
+            self.books.deliver(seq)
 
     def _on_memory_sampled(self, event: MemorySampled) -> None:
         self.books.resident_bytes = event.bytes
@@ -314,6 +322,15 @@ class Referee:
         expect(command.id == window.id and command.end == window.end, "the oldest window closes first")
         expect(books.acknowledged > command.end, "a window closes when the cursor has passed it")
 
+    def _on_announce(self, command: Announce) -> None:
+        books = self.books
+        for envelope in command.envelopes:
+            seq = envelope.seq
+            expect(self._options.announces, "results are announced only to those who ask for it")
+            expect(seq not in books.announced, f"seq {seq} is announced once")
+            expect(not books.is_leased(seq), f"the result of seq {seq} is final")
+            books.announced[seq] = envelope.partial
+
     def _on_commit_run(self, command: CommitRun) -> None:
         books = self.books
         expect(not books.outstanding, "one run at a time is with the commit lane")
@@ -326,6 +343,8 @@ class Referee:
             expect(window.end is None or seq <= window.end, f"seq {seq} lies in the first window")
             accepted = books.undecided.pop(seq) if seq in books.undecided else books.final.pop(seq, envelope)
             latest = books.partials.pop(seq, None)
+            is_announced = seq in books.announced
+            expect(is_announced == self._options.announces, f"seq {seq} was announced before its commit")
             expect(envelope.partial == latest, f"seq {seq} commits its latest partial result with a failure, once")
             size = envelope.payload_bytes - len(latest or b"")
             computed = msgspec.structs.replace(envelope, partial=None, payload_bytes=size)
@@ -337,9 +356,10 @@ class Referee:
             expect(envelope.attempt == books.attempts.get(seq), f"seq {seq} commits its current attempt")
             books.outstanding.append(envelope.payload_bytes)
             books.outcomes.append(envelope.outcome)
-            books.applied_partials.append(envelope.partial)
+            books.applied_partials.append(books.announced[seq] if is_announced else envelope.partial)
             books.max_seen = max(books.max_seen, seq)
             books.handed += 1
+        books.acknowledge_delivered()
 
     def _on_pressure_changed(self, command: PressureChanged) -> None:
         books, limits = self.books, self._options.pressure

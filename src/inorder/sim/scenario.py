@@ -98,6 +98,8 @@ def draw_scenario(seed: int) -> Scenario:
     if timeout_ms is None and any(item.fate is Fate.HANG for item in items):
         # Nothing but the infrastructure budget ends a silent hang without a time limit.
         options = msgspec.structs.replace(options, infrastructure_budget=rng.choice((0, 2, 5)))
+    announces = Random(f"announcements of {seed}").random() < 0.25
+    options = msgspec.structs.replace(options, announces=announces)
     is_hurried = rng.random() < 0.2
     return Scenario(
         seed=seed,

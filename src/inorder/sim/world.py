@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
+from random import Random
 from typing import Any
 
 import msgspec
 
 from inorder.core.commands import Command, CommitRun, RetryScheduled, StopWorker, Summary
-from inorder.core.events import CancelRequested, Committed, Event, MemorySampled
+from inorder.core.events import CancelRequested, Committed, Delivered, Envelope, Event, MemorySampled
 from inorder.core.state import Counters
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
@@ -57,6 +58,7 @@ class World:
         self.log: list[Step] = []
         self.steps = 0
         self._keep_log = keep_log
+        self._consumer_rng = Random(f"deliveries of {scenario.seed}")
         self.runtime = Runtime(
             ((_to_plan_item(item), item) for item in scenario.items),
             self.engine,
@@ -65,6 +67,7 @@ class World:
             options=scenario.options,
             total=len(scenario.items) if scenario.announces_total else None,
             observer=self._observe,
+            announce=self._announce if scenario.options.announces else None,
         )
         self._schedule_events()
 
@@ -122,11 +125,19 @@ class World:
     def _commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
         for envelope, item in zip(run.envelopes, items, strict=True):
             expect(item is self.scenario.items[envelope.seq], f"seq {envelope.seq} is still the same item")
+        if self.scenario.options.announces:
+            return None
         for end, delay_ms in self.engine.commit_schedule(run.start, run.end):
             if not delay_ms:
                 return end
             self.engine.post(delay_ms, Committed(end))
         return None
+
+    def _announce(self, envelopes: Sequence[Envelope], items: Sequence[Any]) -> None:
+        """Take results as a consumer does: each at once, or after a while."""
+        for envelope, item in zip(envelopes, items, strict=True):
+            expect(item is self.scenario.items[envelope.seq], f"seq {envelope.seq} is still the same item")
+            self.engine.post(self._consumer_rng.choice((0, 0, 1, 5, 50)), Delivered([envelope.seq]))
 
     def _check_result(self) -> None:
         """Compare what was committed with what was expected."""

@@ -1,0 +1,127 @@
+"""`Executor`: the interface of `concurrent.futures`, with what `imap` promises."""
+
+import os
+import threading
+from concurrent.futures import CancelledError, Future, wait
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder import Executor, ItemError
+from tests.support.gates import GUARD_S
+
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.req("API-1")]
+
+
+def leave(code: int) -> None:
+    os._exit(code)
+
+
+def stay() -> None:
+    threading.Event().wait()
+
+
+@pytest.mark.process
+def test_a_call_that_crashes_or_hangs_fails_alone() -> None:
+    with Executor(workers=2, timeout_s=2) as executor:
+        crashed, hung = executor.submit(leave, 3), executor.submit(stay)
+        others = [executor.submit(pow, 2, number) for number in range(20)]
+        assert [future.result(GUARD_S) for future in others] == [2**number for number in range(20)]
+        with pytest.raises(ItemError, match="the process exited with status 3"):
+            crashed.result(GUARD_S)
+        with pytest.raises(ItemError, match="exceeded its time limit of 2000 ms"):
+            hung.result(GUARD_S)
+
+
+def test_a_future_raises_what_its_function_raised() -> None:
+    with Executor(workers=1, where="threads") as executor:
+        future = executor.submit(int, "seven")
+        with pytest.raises(ValueError, match="seven") as caught:
+            future.result(GUARD_S)
+    assert isinstance(caught.value.__cause__, ItemError)
+    assert "Traceback" in caught.value.__cause__.traceback
+
+
+def test_map_keeps_the_order() -> None:
+    with Executor(workers=3, where="threads") as executor:
+        assert list(executor.map(divmod, range(50), [7] * 50)) == [divmod(number, 7) for number in range(50)]
+
+
+def test_a_call_is_tried_again() -> None:
+    tried: list[int] = []
+
+    def function() -> str:
+        tried.append(1)
+        if len(tried) < 3:
+            raise ConnectionError("reset")
+        return "done"
+
+    options = inorder.RunOptions(retry_backoff_s=0)
+    with Executor(workers=1, where="threads", retries=2, options=options) as executor:
+        assert executor.submit(function).result(GUARD_S) == "done"
+
+
+def test_shutdown_runs_what_was_submitted_and_takes_nothing_more() -> None:
+    executor = Executor(workers=1, where="threads")
+    futures = [executor.submit(abs, -number) for number in range(30)]
+    executor.shutdown()
+    assert [future.result(0) for future in futures] == list(range(30))
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(abs, 1)
+    executor.shutdown()
+
+
+def test_shutdown_can_cancel_what_waits() -> None:
+    hold = threading.Event()
+    executor = Executor(workers=1, where="threads")
+    first: Future[Any] = executor.submit(hold.wait, GUARD_S)
+    while not first.running():
+        wait([first], 0.001)
+    others = [executor.submit(abs, -number) for number in range(100)]
+    executor.shutdown(wait=False, cancel_futures=True)
+    hold.set()
+    executor.shutdown()
+    assert first.result(GUARD_S) is True
+    cancelled = 0
+    for future in others:
+        try:
+            future.result(GUARD_S)
+        except CancelledError:
+            cancelled += 1
+    assert cancelled >= 90
+
+
+def test_calls_may_be_submitted_from_many_threads() -> None:
+    found: list[int] = []
+    with Executor(workers=2, where="threads") as executor:
+
+        def submit(start: int) -> None:
+            futures = [executor.submit(abs, -number) for number in range(start, start + 50)]
+            found.extend(future.result(GUARD_S) for future in futures)
+
+        threads = [threading.Thread(target=submit, args=(100 * number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(GUARD_S)
+    assert sorted(found) == [100 * number + each for number in range(4) for each in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"where": "inline"}, "an executor has workers; where must be one of processes, threads, ray"),
+        ({"workers": 0}, "workers must be between 1 and 1024, got 0"),
+        ({"retries": -1}, "retries must be between 0 and 1000, got -1"),
+    ],
+    ids=str,
+)
+def test_a_bad_option_is_refused_by_name(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(inorder.OperatorError) as caught:
+        Executor(**options)
+    assert str(caught.value) == complaint
+
+
+def test_an_executor_that_was_never_used_can_be_shut_down() -> None:
+    Executor().shutdown()
