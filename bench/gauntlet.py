@@ -36,6 +36,8 @@ from peers import TOOLS, Limits, installed
 
 COUNT = 200
 BAD = 77
+UNORDERED = ("inorder unordered", "inorder by key")
+"""Their outcomes are put in order before they are judged: by the item that failed, or by the result."""
 ITEM_S = 0.010
 LIMIT_S = 2.0
 LARGE_LIMIT_S = 6.0
@@ -190,9 +192,12 @@ def run_cell(tool: str, name: str) -> None:
         raise SystemExit(f"{tool} does not take part")
     with open(Path(os.environ[FOLDER]) / "notes", "a", buffering=1, encoding="utf-8") as notes:
         notes.write(json.dumps({"called": True, "at_s": time.monotonic()}) + "\n")
-        for value, error in outcomes(functools.partial(item, name), range(COUNT), limits):
+        for value, error, failed in outcomes(functools.partial(item, name), range(COUNT), limits):
             got = BAD if isinstance(value, bytes) and len(value) == LARGE_BYTES else value
-            notes.write(json.dumps({"value": got, "error": error, "at_s": time.monotonic()}) + "\n")
+            note = {"value": got, "error": error, "at_s": time.monotonic()}
+            if tool in UNORDERED:
+                note["number"] = got if failed is None else failed
+            notes.write(json.dumps(note) + "\n")
         notes.write(json.dumps({"ended": True, "at_s": time.monotonic()}) + "\n")
 
 
@@ -235,7 +240,7 @@ def judge(row: Row, notes: list[dict[str, Any]], begins: list[float], ended: End
     """From outcomes to a few words."""
     seconds = notes[-1]["at_s"] - notes[0]["at_s"] if notes else ended.seconds
     has_ended = bool(notes) and "ended" in notes[-1]
-    outcomes = [note for note in notes if "value" in note]
+    outcomes = sorted((note for note in notes if "value" in note), key=lambda note: note.get("number", 0))
     item_s = outcomes[BAD]["at_s"] - begins[0] if begins and len(outcomes) > BAD else None
     good = [note["value"] for note in outcomes if not note["error"]]
     errors = {position: note["error"] for position, note in enumerate(outcomes) if note["error"]}

@@ -30,6 +30,8 @@ class Outcome(NamedTuple):
 
     value: Any
     error: str = ""
+    item: Any = None
+    """Which item failed, if the tool says so."""
 
 
 class Limits(NamedTuple):
@@ -113,7 +115,8 @@ def inorder_outcomes(
         options=inorder.RunOptions(memory_bytes_max=limits.memory_bytes),
     )
     for value in found:
-        yield Outcome(None, str(value)) if isinstance(value, inorder.ItemError) else Outcome(value)
+        is_error = isinstance(value, inorder.ItemError)
+        yield Outcome(None, str(value), value.item) if is_error else Outcome(value)
 
 
 # concurrent.futures

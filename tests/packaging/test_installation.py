@@ -25,8 +25,8 @@ def double(number):
     return 2 * number
 if __name__ == "__main__":
     print(inorder.__file__)
-    print(list(inorder.imap(double, range(5), workers=2, policy="cpu")))
-    print(list(inorder.imap(double, range(5), workers=2, policy="io")))
+    print(list(inorder.imap(double, range(5), workers=2)))
+    print(list(inorder.imap(double, range(5), workers=2, where="threads")))
 """
 
 

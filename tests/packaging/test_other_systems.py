@@ -15,14 +15,12 @@ from tests.support.python_path import prepend_path
 pytestmark = [pytest.mark.req("PKG-1"), pytest.mark.process, pytest.mark.slow]
 GUARD_S = 120
 ELSEWHERE = (
-    "are supported on Linux and macOS, and not on this system (win32); threads are: inorder.imap with policy='io'"
+    "are supported on Linux and macOS, and not on this system (win32); threads are: inorder.imap with where='threads'"
 )
 
 ITEMS = """
 import os, sys, time
 import inorder
-from inorder.lanes import LaneConfig
-from inorder.lanes import Lane
 
 def work(item):
     if item == "fail":
@@ -36,8 +34,9 @@ def work(item):
 if __name__ == "__main__":
     assert sys.platform == "darwin" and not hasattr(os, "memfd_create") and not os.path.exists("/proc/self")
     items = ["one", "fail", "crash", "hang", "large", "close", "two"]
-    options = {"policy": "cpu", "workers": 2, "timeout_s": 3, "errors": "yield", "memory_bytes_max": 2**40}
-    for item, result in zip(items, inorder.imap(work, items, **options)):
+    options = inorder.RunOptions(memory_bytes_max=2**40)
+    results = inorder.imap(work, items, workers=2, timeout_s=3, errors="yield", options=options)
+    for item, result in zip(items, results):
         is_error = isinstance(result, inorder.ItemError)
         print(item, result.message if is_error else len(result), file=sys.stderr)
 """
@@ -57,18 +56,19 @@ if __name__ == "__main__":
 """
 UNLOADABLE = """
 import inorder, os, sys
-if __name__ == "__mp_main__":
-    os._exit(7)
-def double(number):
-    return 2 * number
-if __name__ == "__main__":
-    try:
-        list(inorder.imap(double, [1], policy="cpu", workers=1))
-    except inorder.InfrastructureError as error:
-        print(error)
+module = ["import os, sys", "if not hasattr(sys, 'is_driver'): os._exit(7)", "def double(n): return 2 * n"]
+with open("unloadable.py", "w") as file:
+    file.write(chr(10).join(module))
+sys.is_driver = True
+from unloadable import double
+try:
+    list(inorder.imap(double, [1], workers=1))
+except inorder.InfrastructureError as error:
+    print(error)
 """
 THREADS = """
 import inorder, sys, time
+from inorder.lanes import Lane, LaneConfig
 
 def work(number):
     if number == 3:
@@ -79,15 +79,15 @@ if __name__ == "__main__":
     assert sys.platform == "win32"
     for name in inorder.__all__:
         getattr(inorder, name)
-    for options in ({"policy": "io", "workers": 2, "timeout_s": 60}, {"policy": "inline"}):
+    for options in ({"where": "threads", "workers": 2, "timeout_s": 60}, {"where": "inline"}):
         results = inorder.imap(work, range(5), errors="yield", **options)
         print(*[result if isinstance(result, int) else result.message for result in results])
     with Lane(LaneConfig(name="net", max_concurrency=2)) as lane:
         print(lane.submit(work, 21).result())
 """
 REFUSED = {
-    "worker processes": "inorder.imap(abs, [1], policy='cpu')",
-    "locked files": "inorder.imap(abs, [1], policy='io', journal='journal')",
+    "worker processes": "inorder.imap(abs, [1])",
+    "locked files": "inorder.imap(abs, [1], where='threads', journal='journal')",
     "stages": "inorder.run_stage(inorder.StagePlan('write', []), print)",
     "datasets": "inorder.open('.')",
 }

@@ -109,12 +109,12 @@ def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_
 
 JOURNALED = """
 import os, signal, sys
-from inorder import imap
-from inorder.engines.ray.options import RayOptions
+from inorder import RayOptions, RunOptions, imap
 from tests.support.misbehaviour import stay_a_while
 
 address, journal, last = sys.argv[1:]
-iteration = imap(stay_a_while, range(60), engine="ray", workers=2, journal=journal, ray=RayOptions(address=address))
+options = RunOptions(ray=RayOptions(address=address))
+iteration = imap(stay_a_while, range(60), where="ray", workers=2, journal=journal, options=options)
 print(iteration.position, flush=True)
 for number in iteration:
     print(number, flush=True)

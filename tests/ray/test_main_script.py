@@ -37,8 +37,8 @@ def pack(order):
     return [Parcel(order, order.number / 2)]
 
 
-ray = inorder.RayOptions(address=sys.argv[1])
-for found in inorder.imap(pack, map(Order, range(6)), engine="ray", workers=2, errors="yield", ray=ray):
+options = inorder.RunOptions(ray=inorder.RayOptions(address=sys.argv[1]))
+for found in inorder.imap(pack, map(Order, range(6)), where="ray", workers=2, errors="yield", options=options):
     if isinstance(found, inorder.ItemError):
         print(type(found.__cause__) is Spoilt, found.__cause__.number)
     else:

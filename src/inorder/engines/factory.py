@@ -67,12 +67,6 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
             is_given = getattr(self, name) is not None
             require(self.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")
-        if self.policy == "inline":
-            require(self.engine == "local", "the policy inline runs in the calling thread; it needs engine='local'")
-            require(self.workers in (None, 1), f"the policy inline has one worker, got workers={self.workers}")
-            require(
-                self.timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s"
-            )
 
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:

@@ -16,5 +16,5 @@ def require_posix(what: str) -> None:
     require(
         find_spec("fcntl") is not None,
         f"{what} are supported on Linux and macOS, and not on this system ({sys.platform}); threads are: "
-        "inorder.imap with policy='io'",
+        "inorder.imap with where='threads'",
     )

@@ -31,7 +31,7 @@ def scale(point):
     return Point(point.x * FACTOR)
 
 
-found = list(inorder.imap(scale, map(Point, range(4)), policy="cpu", workers=2, errors="yield"))
+found = list(inorder.imap(scale, map(Point, range(4)), workers=2, errors="yield"))
 assert found[:3] == [Point(0), Point(3), Point(6)], found
 assert type(found[3].__cause__) is TooFar, found
 """
