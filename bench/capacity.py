@@ -31,8 +31,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import msgspec
-
 from inorder import StageOptions, StagePlan, WorkItem, run_stage
 from inorder.core.events import Envelope, Event, Finished, Pulled
 from inorder.core.options import KernelOptions, WindowOptions
@@ -44,10 +42,10 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Header
 from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.loop import Runtime
-from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from inorder.stage.manifest.rows import get_result, make_row
+from inorder.stage.manifest.entries import describe_entry
+from inorder.stage.manifest.rows import make_row
 from inorder.stage.plan_identity import identify_item
 from inorder.stage.worker import StageResult, StageTask
 
@@ -155,16 +153,6 @@ def result_with(staging: Path, files: int) -> Callable[[int], StageResult]:
     return made
 
 
-def described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
-    """As the stage runner does."""
-    entry = Entry(envelope.seq, envelope.outcome, attempts, task, envelope.payload)
-    result = get_result(entry)
-    if result is None:
-        return entry
-    outputs = [Output(*made) for made in result.outputs]
-    return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged)
-
-
 def acknowledge(run: Any, items: Sequence[Any]) -> int:
     """Acknowledge at once."""
     return run.end
@@ -189,7 +177,7 @@ def run_kept(engine: InstantEngine, count: int, shape: Shape, folder: Path, *, r
         header=Header("bench", "", "", [sink.name for sink in sinks]),
         sinks=sinks,
         identify=lambda task: identify_item(task.item),
-        describe=described,
+        describe=partial(describe_entry, "", StagePlan("capacity", [])),
         commit_thread=True,
     )
     plan, clock = plan_of(count, files), SystemClock()

@@ -185,3 +185,17 @@ def telling(item: inorder.WorkItem, ctx: StageContext) -> dict[str, Any]:
     made = shout(item, ctx)
     opened = ctx.resources.get("opened")
     return made | {"prepared": ctx.resources.get("prepared"), "opened_here": opened == os.getpid()}
+
+
+def leaving(*arguments: object) -> None:
+    """A hook that wants to end the program."""
+    raise SystemExit(3)
+
+
+def interrupting(*arguments: object) -> None:
+    """A hook that raises what Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def count_two(items: object) -> int:
+    return 2

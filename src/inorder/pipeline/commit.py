@@ -13,6 +13,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
 from inorder.library.rows import WARNINGS, FileIdentity, FileResult, StepFailure, StepResult, decode_result
 from inorder.sinks.base import Entry
+from inorder.stage.manifest.entries import get_result
 from inorder.stage.manifest.rows import CORPUS_ID, COUNTS_ID, SCHEMA_VERSION
 
 from .due import FINAL
@@ -31,11 +32,12 @@ class Visited:
     """A finished visit."""
 
     def __init__(self, entry: Entry, table: StepTable) -> None:
-        self.order: VisitOrder = decode_order(entry.item.item)
-        delivered = getattr(entry.payload, "delivery", None)
+        self.order: VisitOrder = decode_order(entry.item)
+        delivered = entry.payload
         self.result = decode_result(delivered) if isinstance(delivered, bytes) else FileResult(self.order.facts)
         self.result.is_held = self.order.is_held
-        self.warnings: Sequence[str] = getattr(entry.payload, "warnings", ())
+        kept = get_result(entry)
+        self.warnings: Sequence[str] = () if kept is None else kept.warnings
         for made in self.result.steps if self.warnings else ():
             if made.step == DOCTAGS:
                 made.extras = made.extras | {WARNINGS: [escape_surrogates(each) for each in self.warnings]}
@@ -49,11 +51,11 @@ class Visited:
     def _forget_version(self, entry: Entry) -> None:
         """Forget which version of a file has failed before it was read: what was wrong is not its content, and the next
         run reads it."""
-        if isinstance(entry.item.item.inputs.get(FILE), str):
+        if isinstance(entry.item.inputs.get(FILE), str):
             self.result.file = msgspec.structs.replace(self.order.facts, signature=b"", sha256=b"")
 
     def _describe(self, entry: Entry) -> dict[str, Any]:
-        item_id = escape_surrogates(entry.item.item.item_id)
+        item_id = escape_surrogates(entry.item.item_id)
         return {
             "stage": "",
             "doc_id": item_id,

@@ -84,10 +84,10 @@ class Entry(msgspec.Struct, frozen=True):
     """TERMINAL_SUCCESS, TERMINAL_SKIP or TERMINAL_FAIL."""
     attempts: int = 1
     item: Any = None
+    """In `run_stage`, the `WorkItem`."""
     payload: Any = None
-    """What is applied: the result of a success, or the partial result of a failure whose worker handed one over before
-    it failed. None: nothing. In `run_stage` it is an object in which `delivery` has what the worker passed to
-    `ctx.deliver`, or to `ctx.hand_over`; a skip has a payload there for the manifest, which no other sink applies."""
+    """What is applied: in `run_stage`, what the worker passed to `ctx.deliver` or, if the item failed, to
+    `ctx.hand_over`. None: nothing."""
     failure: Failure | None = None
     outputs: Sequence[Output] = ()
     staging: str = ""

@@ -3,16 +3,19 @@
 import contextlib
 import math
 import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from inorder.engines.attempt import escape_surrogates
 from inorder.engines.progress import find_reporter
 from inorder.stage.options import StageOptions
 
-from .contracts import StageHooks, WorkItem
+from .contracts import WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .files.file_stat import FileStat
 from .fingerprints import list_published
@@ -42,6 +45,8 @@ class StageContext:
         resources: Objects that are opened once and used by many items. Threads share one dict, filled by
             `before_stage`; each worker process has its own, filled by `worker_setup`.
         warnings: What `warn` was called with.
+        delivery: What the worker passed to `deliver`. In `after_item`, what sinks got for the item: that, or what was
+            handed over if the item failed. None: nothing.
         partial: What an earlier attempt at this item passed to `hand_over`, in this run or in one that was interrupted;
             None: nothing. A worker may go on from there.
     """
@@ -80,7 +85,7 @@ class StageContext:
     def warn(self, message: str) -> None:
         """Record a warning in the manifest without failing the item. At most 100 are kept."""
         if len(self.warnings) < _WARNINGS_MAX:
-            self.warnings.append(str(message))
+            self.warnings.append(escape_surrogates(str(message)))
         elif len(self.warnings) == _WARNINGS_MAX:
             self.warnings.append("further warnings were dropped")
 
@@ -139,8 +144,8 @@ class StageContext:
         """Hand over what has been made of this item so far, in place of what was handed over before. It survives the
         death of the worker and of the driver.
 
-        If the item fails in the end, the sinks get the value with the failure, as `entry.payload.delivery`. If the item
-        is tried again, in this run or after an interruption, the next attempt has the value as `ctx.partial`; what that
+        If the item fails in the end, the sinks get the value with the failure, as `entry.payload`. If the item is
+        tried again, in this run or after an interruption, the next attempt has the value as `ctx.partial`; what that
         attempt hands over replaces it. A success or a skip drops it.
 
         Args:
@@ -193,11 +198,27 @@ class StageContext:
         return self.files[relative]
 
 
-def call_hook(hooks: StageHooks, context: StageContext, name: str, *arguments: Any) -> Any:
-    """Call a hook, if the stage has it, and return what it returned. What it raises becomes a warning."""
-    hook = getattr(hooks, name)
+def call_hook(hook: Callable[..., Any] | None, warn: Callable[[str], None], name: str, *arguments: Any) -> Any:
+    """Call a hook, if the stage has it, and return what it returned. Whatever it raises becomes a warning, except for
+    Ctrl-C."""
     try:
         return None if hook is None else hook(*arguments)
-    except Exception as error:
-        context.warn(f"{name}: {type(error).__name__}: {error}")
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and may_be_interrupted():
+            raise
+        warn(f"{name}: {describe_error(error)}")
         return None
+
+
+def may_be_interrupted() -> bool:
+    """Whether Ctrl-C can interrupt this thread: only the main thread, and not that of a worker process."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def describe_error(error: BaseException) -> str:
+    """Return type and message of an exception, whose message may itself raise one."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from inorder.engines.attempt import Skip
-from inorder.errors import OperatorError, StageError, require
+from inorder.errors import Failure, OperatorError, StageError, require
 
 from .inputs import Input
 from .options import StageOptions
@@ -146,13 +146,20 @@ class StagePlan(msgspec.Struct, frozen=True):
         )
 
 
+ItemResult = dict[str, Any] | Skip | Failure | None
+"""What `after_item` gets: what the worker returned, or the `Failure`."""
+
+
 class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
-    """Callbacks around the items of a stage. An exception in a hook becomes a warning; it never fails the stage.
+    """Callbacks around the items of a stage. Whatever a hook raises becomes a warning, `SystemExit` included; it never
+    fails the stage. Only Ctrl-C is passed on.
 
     `before_stage` and `after_stage` run once, in the process that runs the stage. `before_item` runs right before an
-    item, where the item runs. `after_item` runs when the outcome of an item is final, in plan order; its second
-    argument is the item's result, or the `Failure`. `worker_setup` runs once in every worker process, before its
-    first item.
+    item, where the item runs. `worker_setup` runs once in every worker process, before its first item.
+
+    `after_item` runs when the item is committed, in plan order. Its second argument is what the worker returned: a dict
+    of plain data, None, or a `Skip`, which an item that is up to date has, too. If the item failed, it is the
+    `Failure`. `ctx.delivery` is what sinks got for the item, as their `entry.payload`.
 
     A worker process gets many small items at a time. `group_size` is called there with the items that are next, and
     returns how many of them form a group; `before_group` then runs before the first item of the group, to read or
@@ -170,7 +177,7 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     before_stage: "Callable[[StageContext], None] | None" = None
     after_stage: "Callable[[StageOutcome], None] | None" = None
     before_item: "Callable[[WorkItem, StageContext], None] | None" = None
-    after_item: "Callable[[WorkItem, Any, StageContext], Mapping[str, Any] | None] | None" = None
+    after_item: "Callable[[WorkItem, ItemResult, StageContext], Mapping[str, Any] | None] | None" = None
     worker_setup: "Callable[[StageContext], None] | None" = None
     group_size: Callable[[Sequence[WorkItem]], int] | None = None
     before_group: "Callable[[Sequence[WorkItem], StageContext], None] | None" = None

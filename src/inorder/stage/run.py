@@ -54,7 +54,7 @@ from .engine import (
     require_gpu_policy,
 )
 from .files.hash_cache import HashCache
-from .manifest.entries import describe_entry
+from .manifest.entries import describe_entry, get_result, to_item_result
 from .manifest.rows import add_fields, make_config_row, make_row
 from .monitor.monitor import RunMonitor
 from .options import StageOptions
@@ -193,7 +193,6 @@ class _StageRun:
         """Signals that were received during the run."""
         self._autoscaler: StageAutoscaler | None = None
         self._context = StageContext(plan.stage_name, options, self._resources)
-        self._call_hook = partial(call_hook, hooks, self._context)
         self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
         self._make_manifest = make_manifest or self._open_manifest
 
@@ -224,6 +223,9 @@ class _StageRun:
             if is_ended or self._results is None or not self._results.has_uncommitted:
                 shutil.rmtree(self._layout.staging, ignore_errors=True)
         return outcome
+
+    def _call_hook(self, name: str, *arguments: Any) -> Any:
+        return call_hook(getattr(self._hooks, name), self._context.warn, name, *arguments)
 
     def _stop_signal(self, outcome: StageOutcome) -> int | None:
         """Return the signal that stopped the run, if one did."""
@@ -361,14 +363,29 @@ class _StageRun:
     def _on_committed(self, entries: Sequence[Entry]) -> None:
         """Called on the commit thread after entries are committed."""
         for entry in entries:
-            if entry.outcome == _SUCCESS:
-                self._cache.put_inputs(entry.payload.inputs)
+            if entry.outcome == _SUCCESS and (result := get_result(entry)) is not None:
+                self._cache.put_inputs(result.inputs)
         self._monitor.record_committed(entries, {} if self._hooks.after_item is None else self._call_after(entries))
 
     def _call_after(self, entries: Sequence[Entry]) -> dict[int, Mapping[str, Any]]:
         """Call `after_item` for each entry. Returns the fields for telemetry that it returned, by seq."""
         fields = {}
         for entry in entries:
-            result = entry.payload if entry.failure is None else entry.failure
-            fields[entry.seq] = self._call_hook("after_item", entry.item.item, result, self._context)
-        return {seq: found for seq, found in fields.items() if isinstance(found, Mapping) and found}
+            self._context.delivery = entry.payload
+            found = self._call_hook("after_item", entry.item, to_item_result(entry), self._context)
+            plain = call_hook(_to_plain_fields, self._context.warn, "after_item", found)
+            if plain:
+                fields[entry.seq] = plain
+        self._context.delivery = None
+        return fields
+
+
+def _to_plain_fields(found: object) -> dict[str, Any]:
+    """Return the fields that `after_item` returned, as plain data. May raise whatever a value of them raises."""
+    if not isinstance(found, Mapping):
+        return {}
+    import json  # most runs have no such fields
+
+    plain: dict[str, Any] = json.loads(json.dumps(dict(found), default=str, skipkeys=True))
+    msgspec.json.encode(plain)
+    return plain

@@ -19,7 +19,7 @@ from inorder.engines.error_table import Classify
 from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.options import StageOptions
 
-from .context import StageContext
+from .context import StageContext, call_hook
 from .contracts import StageError, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .files.file_stat import FileStat
@@ -63,9 +63,10 @@ class StageTask(NamedTuple):
 
 
 class StageResult(NamedTuple):
-    """The result of an item."""
+    """What the runner keeps of an item that did not fail."""
 
-    extras: dict[str, Any]
+    value: dict[str, Any] | None
+    """What the worker returned, as plain data; of an item that is up to date, the extras of its fingerprint."""
     outputs: list[tuple[str, int, int]]
     """Path, size and CRC-32 of every file, the fingerprint last."""
     staged: list[str]
@@ -77,16 +78,18 @@ class StageResult(NamedTuple):
     removals: list[str] = []  # noqa: RUF012
     """Files in DATA to remove when the item is committed."""
     delivery: Any = None
-    """The value for the stage's own sinks."""
+    """The value for sinks."""
     measures: dict[str, float | str] = {}  # noqa: RUF012
     """What the worker reported to telemetry."""
     input_bytes: int = 0
     """Size of all inputs."""
+    fields: dict[str, Any] = {}  # noqa: RUF012
+    """What `before_item` added to the row."""
 
-    @classmethod
-    def of_partial(cls, value: Any) -> "StageResult":
-        """Return what is committed with the failure of an item that handed over this value."""
-        return cls({}, [], [], "", [], [], delivery=value)
+    @property
+    def extras(self) -> dict[str, Any]:
+        """The fields of the row after the base fields."""
+        return self.fields | (self.value or {})
 
     @property
     def held_bytes(self) -> int:
@@ -119,7 +122,7 @@ class StageWork:
         self._group_size = group_size
         self._before_group = before_group
         self._resources = resources
-        self._setup_error = ""
+        self._setup_errors: list[str] = []
         """What `worker_setup` raised."""
         self._has_context_parameter = _has_context_parameter(worker)
 
@@ -154,13 +157,12 @@ class StageWork:
         return None if self._group_size is None or self._before_group is None else self
 
     def count(self, tasks: Sequence[StageTask]) -> int:
-        """How many of these tasks form a group."""
-        return 1 if self._group_size is None else self._group_size([task.item for task in tasks])
+        """How many of these tasks form a group; one if the hook raises."""
+        return call_hook(self._group_size, _ignore, "group_size", [task.item for task in tasks]) or 1
 
     def read(self, tasks: Sequence[StageTask]) -> None:
-        """Called before the first of them."""
-        if self._before_group is not None:
-            self._before_group([task.item for task in tasks], self.make_context())
+        """Called before the first of them. Whatever the hook raises is ignored."""
+        call_hook(self._before_group, _ignore, "before_group", [task.item for task in tasks], self.make_context())
 
     def make_context(self) -> StageContext:
         """A context with the resources that the items of this worker share."""
@@ -204,16 +206,15 @@ class StageWork:
         inputs = [(path, before[name], hashes.get(name, "")) for name, path in files.items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
-            extras = context.fields | self._encode_extras(item, value.value)
-            result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
+            extras = self._encode_extras(item, value.value)
+            result = StageResult(
+                extras, [], [], digest, inputs, context.warnings, context.removals, fields=context.fields
+            )
             return Skip(str(value.reason), result)
-        extras = context.fields | self._encode_extras(item, value)
-        outputs = self._collect_outputs(item, context, extras, digest)
-        staged = [context.files[path] for path, _, _ in outputs]
-        return StageResult(
-            extras,
-            outputs,
-            staged,
+        result = StageResult(
+            self._encode_extras(item, value),
+            [],
+            [],
             digest,
             inputs,
             context.warnings,
@@ -221,7 +222,12 @@ class StageWork:
             context.delivery,
             context.measures,
             sum(stat.size for stat in before.values()) + _sum_addressed(item),
+            context.fields,
         )
+        if not item.outputs:
+            return result
+        outputs = self._collect_outputs(item, context, result.extras, digest)
+        return result._replace(outputs=outputs, staged=[context.files[path] for path, _, _ in outputs])
 
     def _require_valid_outputs(self, item: WorkItem, context: StageContext) -> None:
         """Require that every output can be published in DATA."""
@@ -238,21 +244,13 @@ class StageWork:
         if self._resources is None:
             self._resources = {}
             context = StageContext(self.stage, self._options, self._resources)
-            if self._worker_setup is not None:
-                try:
-                    self._worker_setup(context)
-                except Exception as error:
-                    self._setup_error = f"worker_setup: {type(error).__name__}: {error}"
+            call_hook(self._worker_setup, self._setup_errors.append, "worker_setup", context)
         return self._resources
 
     def _call_before_item(self, item: WorkItem, context: StageContext) -> None:
-        if self._setup_error:
-            context.warn(self._setup_error)
-        if self._before_item is not None:
-            try:
-                self._before_item(item, context)
-            except Exception as error:
-                context.warn(f"before_item: {type(error).__name__}: {error}")
+        for message in self._setup_errors:
+            context.warn(message)
+        call_hook(self._before_item, context.warn, "before_item", item, context)
 
     def _hash_inputs(self, item: WorkItem) -> dict[str, str]:
         if not self._options.fingerprinting or not item.outputs:
@@ -275,9 +273,9 @@ class StageWork:
             if not is_only_ctime or (name in hashes and hash_file(path) != hashes[name]):
                 raise self._make_error(item, f"the input {path} changed while it was read", "io", retryable=True)
 
-    def _encode_extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
+    def _encode_extras(self, item: WorkItem, value: Any) -> dict[str, Any] | None:
         if value is None:
-            return {}
+            return None
         try:
             extras = msgspec.to_builtins(value, str_keys=True, order="deterministic")
             msgspec.json.encode(extras)
@@ -292,8 +290,6 @@ class StageWork:
     ) -> list[tuple[str, int, int]]:
         """Return path, size and CRC-32 of every output and of the fingerprint. Requires that every declared output was
         written and is not empty."""
-        if not item.outputs:
-            return []
         records: dict[str, OutputRecord] = {}
         for name, declared in item.outputs.items():
             path = resolve_output(os.fspath(context.data), declared)
@@ -336,6 +332,10 @@ class StageWork:
         self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False
     ) -> StageError:
         return StageError(message, category=category, retryable=retryable, stage=self.stage, item_id=item.item_id)
+
+
+def _ignore(warning: str) -> None:
+    """Drop a warning: an item of which nothing was read ahead is processed as any other."""
 
 
 def _sum_addressed(item: WorkItem) -> int:

@@ -47,7 +47,7 @@ class TargetSink:
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
-        deliveries = [entry.payload.delivery for entry in entries if entry.applies]
+        deliveries = [entry.payload for entry in entries if entry.applies]
         changes = collect_changes([each for each in deliveries if each is not None])
         self._position = None
         self._write(

@@ -148,7 +148,7 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
     item = place.item("a")
     source = str(item.inputs["text"])
     known: dict[str, Any] = {
-        "extras": {"letters": 4},
+        "value": {"letters": 4},
         "outputs": [("loud/a.txt", 4, zlib.crc32(b"loud"))],
         "staged": [f"{staging}/1-0-a.txt"],
         "input_sha256": "ab",
@@ -158,6 +158,7 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
         "delivery": b"rows",
         "measures": {"pages": 3, "provider": "x"},
         "input_bytes": 10,
+        "fields": {"prepared": True},
     }
     assert known.keys() == {*StageResult._fields}
     result = StageResult(**known)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.stage.contracts import ItemResult
 from tests.stage.jobs import Place
-from tests.stage.workers import before, failing_setup, setting_up, shout, telling
+from tests.stage.workers import before, count_two, failing_setup, interrupting, leaving, setting_up, shout, telling
 
 
 @pytest.mark.req("RUN-6")
@@ -54,14 +55,39 @@ def test_an_item_hook_runs_where_the_item_runs_and_the_others_where_the_stage_do
 @pytest.mark.req("RUN-6")
 def test_after_an_item_its_result_is_shown_or_what_went_wrong(place: Place) -> None:
     shown: dict[str, Any] = {}
-    hooks = inorder.StageHooks(after_item=lambda item, result, ctx: shown.update({item.item_id: result}))
+
+    def note(item: inorder.WorkItem, result: ItemResult, ctx: inorder.StageContext) -> None:
+        shown[item.item_id] = result
+
+    hooks = inorder.StageHooks(before_item=lambda item, ctx: ctx.annotate(prepared=True), after_item=note)
     place.run([place.item("a"), place.item("b", "skip"), place.item("c", "fail")], hooks=hooks)
-    assert shown["a"].extras == {"letters": 7}
-    assert [path for path, _, _ in shown["a"].outputs] == ["loud/a.txt", "loud/a.txt.fp.json"]
-    assert (shown["b"].reason, shown["b"].value.extras) == ("not wanted", {"pages": 3})
+    assert shown["a"] == {"letters": 7}
+    assert shown["b"] == inorder.Skip("not wanted", {"pages": 3})
+    assert type(shown["c"]) is inorder.Failure
     assert (shown["c"].category, shown["c"].message) == ("runtime", "ValueError: this one is bad")
+    assert place.row("a")["prepared"]
     place.run([place.item("a")], hooks=hooks)
+    assert type(shown["a"]) is inorder.Skip
     assert shown["a"].reason.startswith("its outputs, inputs")
+    assert shown["a"].value == {"letters": 7, "prepared": True}
+    place.run([place.item("d", outputs={})], lambda item: None, hooks)
+    assert shown["d"] is None
+
+
+@pytest.mark.req("RUN-6", "API-3")
+def test_after_an_item_the_context_has_what_sinks_got(place: Place) -> None:
+    got: dict[str, Any] = {}
+
+    def deliver(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
+        ctx.hand_over([item.item_id])
+        if item.item_id == "bad":
+            raise ValueError("this one is bad")
+        if item.item_id == "good":
+            ctx.deliver({"name": item.item_id})
+
+    hooks = inorder.StageHooks(after_item=lambda item, result, ctx: got.update({item.item_id: ctx.delivery}))
+    place.run([place.item(name, outputs={}) for name in ("good", "bad", "quiet")], deliver, hooks)
+    assert got == {"good": {"name": "good"}, "bad": ["bad"], "quiet": None}
 
 
 def broken(*arguments: object) -> None:
@@ -81,6 +107,78 @@ def test_a_hook_that_raises_is_a_warning_and_nothing_more(place: Place) -> None:
     ]
     assert place.row("item-0001")["warnings"] == ["before_item: RuntimeError: hook down"]
     assert len(place.published()) == 4
+
+
+class Silent(BaseException):
+    """An exception without a message: it cannot be printed."""
+
+    def __str__(self) -> str:
+        raise SystemExit(1)
+
+
+LAST_WORDS = {
+    "SystemExit: 1": SystemExit(1),
+    "KeyboardInterrupt: ": KeyboardInterrupt(),
+    "GeneratorExit: ": GeneratorExit(),
+    "Silent": Silent(),
+    "ValueError: \\udcff": ValueError("\udcff"),
+}
+
+
+@pytest.mark.req("RUN-6", "API-3")
+@pytest.mark.parametrize("said", LAST_WORDS)
+@pytest.mark.parametrize("commit_thread", [True, False])
+def test_whatever_a_hook_raises_ends_nothing(place: Place, said: str, commit_thread: bool) -> None:
+    def leave(*arguments: object) -> None:
+        is_here = threading.current_thread() is threading.main_thread()
+        raise RuntimeError if is_here and said.startswith("KeyboardInterrupt") else LAST_WORDS[said]
+
+    hooks = inorder.StageHooks(before_stage=leave, after_stage=leave, before_item=leave, after_item=leave)
+    outcome = place.run(place.items(2), hooks=hooks, commit_thread=commit_thread)
+    assert (outcome.succeeded, outcome.failed, outcome.stop_kind) == (2, 0, None)
+    assert place.row("item-0001")["warnings"] == [f"before_item: {said}"]
+    assert [warning.partition(":")[0] for warning in outcome.warnings] == [
+        "before_stage",
+        "after_item",
+        "after_item",
+        "after_stage",
+    ]
+
+
+@pytest.mark.req("RUN-6")
+@pytest.mark.parametrize("name", ["before_stage", "after_stage"])
+def test_an_interrupt_is_not_a_matter_of_hooks(place: Place, name: str) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        place.run(place.items(1), hooks=inorder.StageHooks(**{name: interrupt}))
+
+
+def circle() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    found["itself"] = found
+    return found
+
+
+@pytest.mark.req("RUN-6", "RUN-14")
+@pytest.mark.parametrize("found", [circle(), {"name": "\udcff"}, {"a": Silent()}])
+def test_fields_for_telemetry_that_cannot_be_written_are_a_warning(place: Place, found: Any) -> None:
+    outcome = place.run(place.items(2), hooks=inorder.StageHooks(after_item=lambda item, result, ctx: found))
+    assert outcome.succeeded == 2
+    assert [warning.partition(":")[0] for warning in outcome.warnings] == ["after_item", "after_item"]
+
+
+@pytest.mark.process
+@pytest.mark.req("RUN-6", "API-3")
+@pytest.mark.parametrize(("leave", "said"), [(leaving, "SystemExit: 3"), (interrupting, "KeyboardInterrupt: ")])
+def test_whatever_a_hook_raises_ends_no_worker_process(place: Place, leave: Any, said: str) -> None:
+    hooks = inorder.StageHooks(worker_setup=leave, before_item=leave, group_size=count_two, before_group=leave)
+    outcome = place.run(place.items(4), hooks=hooks, policy="cpu", workers=1)
+    assert (outcome.succeeded, outcome.failed) == (4, 0)
+    for row in place.rows().values():
+        assert row["warnings"] == [f"worker_setup: {said}", f"before_item: {said}"]
+    assert not [line for line in place.telemetry(outcome) if "lost" in line["event"]]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ def deliver(item: inorder.WorkItem, ctx: object) -> dict[str, int]:
 
 
 def write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    rows = [(entry.item.item.item_id, entry.payload.delivery) for entry in entries]
+    rows = [(entry.item.item_id, entry.payload) for entry in entries]
     connection.executemany("INSERT INTO texts VALUES (?, ?)", rows)
 
 

@@ -23,7 +23,7 @@ SCHEMA = "CREATE TABLE IF NOT EXISTS parts (name TEXT PRIMARY KEY, value TEXT, i
 
 
 def write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    rows = [(entry.item.item.item_id, entry.payload.delivery, not entry.is_success) for entry in entries]
+    rows = [(entry.item.item_id, entry.payload, not entry.is_success) for entry in entries]
     connection.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
 
 
@@ -222,7 +222,7 @@ def test_what_was_handed_over_survives_the_driver_and_is_offered_again(
 
     class Watching(MemorySink):
         def apply(self, entries: Sequence[Entry]) -> Any:
-            applied.extend((entry.item.item.item_id, entry.payload.delivery) for entry in entries if entry.applies)
+            applied.extend((entry.item.item_id, entry.payload) for entry in entries if entry.applies)
             return super().apply(entries)
 
     def work(item: inorder.WorkItem, ctx: StageContext) -> None:

@@ -27,7 +27,7 @@ class Crashed(BaseException):
 
 
 def write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    rows = [(entry.item.item.item_id, entry.payload.delivery, not entry.is_success) for entry in entries]
+    rows = [(entry.item.item_id, entry.payload, not entry.is_success) for entry in entries]
     connection.executemany("INSERT INTO library VALUES (?, ?, ?)", rows)
 
 

@@ -2,34 +2,77 @@
 
 from typing import Any
 
-import msgspec
-
 from inorder.core.events import Envelope
-from inorder.runtime.commit import describe_plain
+from inorder.core.transitions import State
+from inorder.engines.attempt import Skip
 from inorder.sinks.base import Entry, Output
-from inorder.stage.contracts import StagePlan
+from inorder.stage.contracts import ItemResult, StagePlan
 from inorder.stage.fingerprints import list_published
 from inorder.stage.partial_results import decode_value
 from inorder.stage.worker import StageResult, StageTask
 
-from .rows import get_result
+_FAIL = int(State.TERMINAL_FAIL)
 
 
-def describe_entry(data: str, plan: StagePlan, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
+class StageEntry(Entry, frozen=True):
+    """An entry with what the runner keeps of the item: for its own sinks, the monitor and the cache of hashes."""
+
+    kept: StageResult | Skip | None = None
+    """A skip has the result as its value. None: the item failed."""
+
+
+def describe_entry(data: str, plan: StagePlan, envelope: Envelope, task: StageTask, attempts: int) -> StageEntry:
     """Turn an envelope into an entry. If the plan retires items, a failed one loses the outputs of earlier runs in
     `data`."""
-    fields: dict[str, Any]
-    result = get_result(envelope)
-    if result is not None:
-        fields = {
-            "payload": envelope.payload,
-            "outputs": [Output(*output) for output in result.outputs],
-            "staged": result.staged,
-            "removals": result.removals,
-        }
-    else:
+    item = task.item
+    if envelope.outcome == _FAIL:
         partial = envelope.partial
-        fields = {} if partial is None else {"payload": StageResult.of_partial(decode_value(partial))}
-        if plan.retires is not None:
-            fields["removals"] = list_published(data, task.item.outputs)
-    return msgspec.structs.replace(describe_plain(envelope, task, attempts), **fields)
+        return StageEntry(
+            envelope.seq,
+            envelope.outcome,
+            attempts,
+            item,
+            None if partial is None else decode_value(partial),
+            envelope.failure,
+            removals=() if plan.retires is None else list_published(data, item.outputs),
+            exec_ms=envelope.exec_ms,
+            began_ms=envelope.began_ms,
+        )
+    kept: StageResult | Skip = envelope.payload
+    result: StageResult = kept.value if isinstance(kept, Skip) else kept
+    return StageEntry(
+        envelope.seq,
+        envelope.outcome,
+        attempts,
+        item,
+        result.delivery,
+        None,
+        [Output(*output) for output in result.outputs],
+        staged=result.staged,
+        removals=result.removals,
+        exec_ms=envelope.exec_ms,
+        began_ms=envelope.began_ms,
+        kept=kept,
+    )
+
+
+def get_result(entry: Entry) -> StageResult | None:
+    """Return what the runner keeps of an item; None: it failed."""
+    kept = entry.kept if isinstance(entry, StageEntry) else None
+    return kept.value if isinstance(kept, Skip) else kept
+
+
+def get_skip_reason(entry: Entry) -> str:
+    """Return why an item was skipped; empty: it was not."""
+    kept = entry.kept if isinstance(entry, StageEntry) else None
+    return kept.reason if isinstance(kept, Skip) else ""
+
+
+def to_item_result(entry: Entry) -> ItemResult:
+    """Return the result of an item as `after_item` gets it."""
+    if entry.failure is not None:
+        return entry.failure
+    result = get_result(entry)
+    value: dict[str, Any] | None = None if result is None else result.value
+    kept = entry.kept if isinstance(entry, StageEntry) else None
+    return Skip(kept.reason, value) if isinstance(kept, Skip) else value

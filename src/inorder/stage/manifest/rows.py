@@ -12,16 +12,17 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.events import Envelope
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
 from inorder.runtime.function_identity import qualified_name
 from inorder.sinks.base import Entry
-from inorder.stage.manifest.command_line import hide_passwords
+from inorder.stage.contracts import WorkItem
 from inorder.stage.options import StageOptions
-from inorder.stage.worker import StageResult, StageTask
 from inorder.version import __version__
+
+from .command_line import hide_passwords
+from .entries import get_result, get_skip_reason
 
 SCHEMA_VERSION = 1
 CONFIG_ID = "__config__"
@@ -29,7 +30,6 @@ COUNTS_ID = "__run__"
 """Of the last row of a run of the pipeline, which has its counts in files."""
 CORPUS_ID = "__corpus__"
 """Of the row with the totals of all vectors of a family."""
-_FAIL = int(State.TERMINAL_FAIL)
 STATUSES = {
     int(State.TERMINAL_SUCCESS): "success",
     int(State.TERMINAL_SKIP): "skip",
@@ -82,17 +82,6 @@ def _name_option(value: Any) -> str:
     return qualified_name(value) if callable(value) else str(value)
 
 
-def get_result(entry: Entry | Envelope) -> StageResult | None:
-    """Return the result of an item; None: it failed."""
-    if entry.outcome == _FAIL:
-        return None
-    payload = entry.payload
-    if type(payload) is StageResult:
-        return payload
-    value = getattr(payload, "value", None)
-    return value if isinstance(value, StageResult) else None
-
-
 def _describe_failure(failure: Failure, stage: str, item_id: str) -> dict[str, Any]:
     described = {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable}
     if failure.step:
@@ -104,23 +93,23 @@ def _describe_failure(failure: Failure, stage: str, item_id: str) -> dict[str, A
 
 def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     """Make the row of one item."""
-    task: StageTask = entry.item
+    item: WorkItem = entry.item
     result = get_result(entry)
     failure = entry.failure
-    item_id = escape_surrogates(task.item.item_id)
+    item_id = escape_surrogates(item.item_id)
     row = {
         "stage": stage,
         "doc_id": item_id,
         "status": STATUSES[entry.outcome],
         "duration_s": round(entry.exec_ms / 1000, 6),
-        "input_path": escape_surrogates(os.fspath(next(iter(task.item.inputs.values()), ""))),
-        "output_paths": [escape_surrogates(os.fspath(path)) for path in task.item.outputs.values()],
+        "input_path": escape_surrogates(os.fspath(next(iter(item.inputs.values()), ""))),
+        "output_paths": [escape_surrogates(os.fspath(path)) for path in item.outputs.values()],
         "schema_version": SCHEMA_VERSION,
         "seq": entry.seq,
         "attempts": entry.attempts,
-        "cfg_hash": task.item.cfg_hash,
+        "cfg_hash": item.cfg_hash,
         "input_sha256": result.input_sha256 if result is not None else "",
-        "reason": escape_surrogates(entry.payload.reason) if STATUSES[entry.outcome] == "skip" else "",
+        "reason": escape_surrogates(get_skip_reason(entry)),
         "error": None if failure is None else _describe_failure(failure, stage, item_id),
         "traceback": "" if failure is None else failure.detail,
         "warnings": [escape_surrogates(warning) for warning in result.warnings] if result is not None else [],

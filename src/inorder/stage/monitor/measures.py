@@ -1,7 +1,7 @@
 """Sums of what the workers of a run report of their items with `ctx.measure`."""
 
 from inorder.sinks.base import Entry
-from inorder.stage.manifest.rows import get_result
+from inorder.stage.manifest.entries import get_result
 
 NAMES_MAX = 100
 """Distinct names that are summed up; further ones are dropped."""
@@ -27,9 +27,9 @@ class MeasureSums:
         result = get_result(entry)
         if result is None:
             return
-        is_part = bool(entry.item.item.part_of)
+        is_part = bool(entry.item.part_of)
         self.input_bytes += 0 if is_part else result.input_bytes  # the whole item reads the same
-        key = entry.item.item.batch_key
+        key = entry.item.batch_key
         if not key and not result.measures:
             return
         group = self._get_group(key)

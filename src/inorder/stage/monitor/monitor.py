@@ -174,23 +174,20 @@ class RunMonitor:
                 self._emit_item(entry, fields[entry.seq])
             if entry.outcome == _SUCCESS:
                 self._sums.record(entry)
-            if entry.item.item.part_of:
+            if entry.item.part_of:
                 self._parts[entry.outcome] += 1
                 continue
             self._counts[entry.outcome] += 1
             if entry.outcome == _SKIP:
                 continue
-            item_id = escape_surrogates(entry.item.item.item_id)
+            item_id = escape_surrogates(entry.item.item_id)
             self._exec_ms.record(entry.exec_ms)
             self._slowest.record(item_id, entry.exec_ms)
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
 
     def _emit_item(self, entry: Entry, fields: Mapping[str, Any]) -> None:
-        import json  # most runs emit no items
-
-        known = {"seq": entry.seq, "item_id": escape_surrogates(entry.item.item.item_id)}
-        self._emit("item", **known, fields=json.loads(json.dumps(dict(fields), default=str, skipkeys=True)))
+        self._emit("item", seq=entry.seq, item_id=escape_surrogates(entry.item.item_id), fields=fields)
 
     def make_outcome(
         self, summary: Summary, opened: OpenedJournal, wall_ms: float, warnings: list[str]

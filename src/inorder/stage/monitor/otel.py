@@ -14,7 +14,8 @@ from typing import Any
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.sinks.base import Entry
-from inorder.stage.manifest.rows import STATUSES, get_result
+from inorder.stage.manifest.entries import get_result
+from inorder.stage.manifest.rows import STATUSES
 from inorder.stage.options import StageOptions
 
 from .metrics import METRICS
@@ -114,7 +115,7 @@ class OtelExporter:
                     **{name: _to_attribute(value) for name, value in fields.get(entry.seq, {}).items()},
                     **measures,
                     **labels,
-                    "item_id": escape_surrogates(entry.item.item.item_id),
+                    "item_id": escape_surrogates(entry.item.item_id),
                     "seq": entry.seq,
                     "attempts": entry.attempts,
                 },
@@ -133,7 +134,7 @@ class OtelExporter:
         if result is None:
             return {}
         self._input_bytes.add(result.input_bytes, self._labels)
-        group = entry.item.item.batch_key
+        group = entry.item.batch_key
         for name, value in result.measures.items():
             if not isinstance(value, str):
                 self._measures.add(value, {**self._labels, "name": name, "group": group})
