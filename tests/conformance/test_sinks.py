@@ -32,7 +32,7 @@ Rule = Callable[[MakeHarness], None]
 
 def make_documented_harness(folder: Path) -> SinkHarness:
     """The harness of the page on writing sinks, made by running what stands there."""
-    [sink, harness, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    [sink, _, harness, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(sink + harness, str(PAGE), "exec"), names)
     made: SinkHarness = names["DocumentHarness"](folder)

@@ -56,7 +56,13 @@ class AppendFile(Protocol):
 
 
 class Filesystem(Protocol):
-    """Directories and files. Paths are strings with `/`."""
+    """Directories and files. Paths are strings with `/`.
+
+    >>> from inorder.sinks import Filesystem, SystemFilesystem
+    >>> from inorder.testing import Disk
+    >>> real: Filesystem = SystemFilesystem()
+    >>> in_memory: Filesystem = Disk()
+    """
 
     def open(self, path: str) -> AppendFile:
         """Open a file, and create it empty if it does not exist."""
@@ -130,7 +136,12 @@ class SystemFile:
 
 
 class SystemFilesystem:
-    """The filesystem of the operating system."""
+    """The filesystem of the operating system.
+
+    >>> from inorder.sinks import SystemFilesystem
+    >>> SystemFilesystem().stat("a file that is not there") is None
+    True
+    """
 
     def open(self, path: str) -> SystemFile:
         """Open a file, and create it empty if it does not exist."""
@@ -212,7 +223,15 @@ def _sync_disk(descriptor: int) -> None:
 
 def write_atomic(filesystem: Filesystem, path: str, data: bytes, *, is_durable: bool = True) -> None:
     """Create or replace a file atomically: a reader, or a crash, finds either the old or the new content. Without
-    `is_durable`, a power loss may leave neither."""
+    `is_durable`, a power loss may leave neither.
+
+    >>> from inorder.sinks import write_atomic
+    >>> from inorder.testing import Disk
+    >>> disk = Disk()
+    >>> write_atomic(disk, "results.json", b"[]")
+    >>> disk.read("results.json")
+    b'[]'
+    """
     temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)

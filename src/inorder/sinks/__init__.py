@@ -1,13 +1,16 @@
 """Sinks: the places that results are committed to, in order. These are the public names.
 
 `Sink` is the protocol. `ManifestSink`, `OutputsSink`, `SqliteSink` and `MemorySink` implement it. The author of another
-sink needs `Entry`, `Output`, `Position` and `AppliedRun`, and may use `check_run` and `advance_position`. The rules
-that a sink must keep are executable: see `inorder.testing`.
+sink needs `Entry`, `Output`, `Position` and `AppliedRun`, and may use `check_run`, `advance_position`, and for durable
+files `Filesystem`, `SystemFilesystem` and `write_atomic`. The rules that a sink must keep are executable: see
+`inorder.testing`.
 """
 
 from typing import TYPE_CHECKING
 
 from inorder.lazy_names import make_getattr
+
+from inorder.host.filesystem import Filesystem, SystemFilesystem, write_atomic
 
 from .base import AppliedRun, Entry, Output, Position, Sink, advance_position, check_run
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AppliedRun",
     "Entry",
+    "Filesystem",
     "ManifestSink",
     "MemorySink",
     "Output",
@@ -27,10 +31,12 @@ __all__ = [
     "Position",
     "Sink",
     "SqliteSink",
+    "SystemFilesystem",
     "advance_position",
     "check_run",
     "complete_lines",
     "open_manifest",
+    "write_atomic",
 ]
 
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist

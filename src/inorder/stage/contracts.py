@@ -19,6 +19,8 @@ from .inputs import Input
 from .options import StageOptions
 
 if TYPE_CHECKING:
+    from inorder.sinks.base import Sink
+
     from .context import StageContext
 
 __all__ = [
@@ -269,8 +271,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     hooks: StageHooks = StageHooks()
     options: StageOptions = msgspec.field(default_factory=StageOptions)
     """The defaults of this stage."""
-    sinks: Callable[[Path], Sequence[Any]] | None = None
-    """Makes further sinks from DATA. Each is opened once per run and gets what workers pass to `ctx.deliver`, in
-    order."""
+    sinks: "Callable[[Path], Sequence[Sink]] | None" = None
+    """Opens further sinks in DATA, for one run. Each gets what workers pass to `ctx.deliver`, in order, and is closed
+    at the end."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""

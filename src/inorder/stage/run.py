@@ -102,7 +102,8 @@ def run_stage(
         options: How to run; defaults as in `StageOptions`.
         hooks: Callbacks around the stage and its items.
         origin: Recorded in the `__config__` row of the manifest: how to make the same plan again.
-        sinks: Further sinks, which get what workers pass to `ctx.deliver`. They are closed at the end.
+        sinks: Further sinks, which get what workers pass to `ctx.deliver` as `entry.payload`, in the order of the plan.
+            They are closed at the end.
         finish: Called after the sinks are closed, unless the run was stopped.
         manifest: Makes the sink for manifest rows, instead of `DATA/manifests/<stage>.jsonl`. Called with a function
             that makes the row of an entry, and with the `__config__` row. Commands that read manifests find no rows.
@@ -121,6 +122,9 @@ def run_stage(
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
+    require(not hasattr(sinks, "apply"), f"sinks must be a list of sinks, got {type(sinks).__name__}")
+    names = ["outputs", "manifest", *(sink.name for sink in sinks)]
+    require(len(set(names)) == len(names), f"every sink needs a name of its own, got {', '.join(names)}")
     require_gpu_policy(plan, options)
     plan = fill_total(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))

@@ -3,10 +3,12 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import inorder
+from inorder.sinks import MemorySink
 from inorder.sinks.base import Entry
 from inorder.sinks.sqlite import SqliteSink
 from tests.stage.jobs import STAGE, Place
@@ -75,3 +77,40 @@ def test_a_run_that_was_stopped_is_not_finished(place: Place) -> None:
 
     outcome = run(place, ["bad", "a"], finish=finish, error_budget=0)
     assert outcome.stop_kind == "error budget"
+
+
+@pytest.mark.req("API-3")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MemorySink("a"), "sinks must be a list of sinks, got MemorySink"),
+        (lambda: [MemorySink("a"), MemorySink("a")], "every sink needs a name of its own, got outputs, manifest, a, a"),
+        (lambda: [MemorySink("manifest")], "every sink needs a name of its own, got outputs, manifest, manifest"),
+    ],
+)
+def test_sinks_that_cannot_be_told_apart_are_refused(place: Place, make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(inorder.OperatorError, match=f"^{message}$"):
+        inorder.run_stage(place.plan([]), deliver, place.options(), sinks=make())
+
+
+@pytest.mark.process
+@pytest.mark.req("API-3")
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+def test_an_entry_has_the_item_and_what_was_delivered_and_nothing_of_the_runner(place: Place, policy: Any) -> None:
+    sink = MemorySink()
+    items = [place.item(name) for name in ("plain", "skipped", "bad", "half")]
+    inorder.run_stage(place.plan(items), deliver_as_named, place.options(policy=policy), sinks=[sink])
+    assert [entry.item for entry in sink.entries] == items
+    assert [entry.payload for entry in sink.entries] == [{"name": "plain"}, None, None, ["half"]]
+    assert [entry.applies for entry in sink.entries] == [True, False, False, True]
+    assert [entry.failure is not None for entry in sink.entries] == [False, False, True, True]
+
+
+def deliver_as_named(item: inorder.WorkItem, ctx: inorder.StageContext) -> inorder.Skip | None:
+    if item.item_id == "half":
+        ctx.hand_over(["half"])
+    if item.item_id in ("bad", "half"):
+        raise ValueError("this one is bad")
+    ctx.output("loud").write_text("loud")
+    ctx.deliver({"name": item.item_id})
+    return inorder.Skip("not wanted", {"pages": 3}) if item.item_id == "skipped" else None
