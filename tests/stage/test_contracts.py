@@ -1,6 +1,8 @@
 """The words that a stage and its runner share: their names, what they weigh, and what they refuse."""
 
 import pickle
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -125,6 +127,15 @@ def test_every_public_name_is_there() -> None:
         ("retry_backoff_s", float("inf"), "retry_backoff_s must be between 0 and"),
         ("cancel_grace_s", "5", "cancel_grace_s must be a number of seconds, got '5'"),
         ("diagnostics_interval_s", 0, "diagnostics_interval_s must be greater than 0"),
+        ("data", 5, "data must be a path, got 5"),
+        ("data", "", "data must be a path, got ''"),
+        ("data", None, "data must be a path, got None"),
+        ("metrics_file", b"m", "metrics_file must be a path, got b'm'"),
+        ("retries", 1.5, "retries must be an integer, got 1.5"),
+        ("resume", "no", "resume must be True or False, got 'no'"),
+        ("force", 1, "force must be True or False, got 1"),
+        ("windows", {"entries": 4}, "windows must be a Windows, got dict"),
+        ("budgets", None, "budgets must be a Budgets, got NoneType"),
     ],
 )
 def test_an_option_out_of_its_range_is_refused_in_one_line(option: str, value: Any, complaint: str) -> None:
@@ -132,6 +143,28 @@ def test_an_option_out_of_its_range_is_refused_in_one_line(option: str, value: A
         inorder.StageOptions(**{option: value})
     assert str(caught.value).startswith(complaint)
     assert "\n" not in str(caught.value)
+
+
+WRONG: list[Any] = [None, True, "x", "", 1.5, -1, 0, 2**70, float("nan"), float("inf"), b"x", [], {}, object(), print]
+
+
+@pytest.mark.req("API-3")
+@pytest.mark.parametrize(("kind", "place"), [("StageOptions", ""), ("Windows", "windows."), ("Budgets", "budgets.")])
+def test_what_is_wrong_with_an_option_is_said_with_the_name_that_the_user_wrote(kind: str, place: str) -> None:
+    make = getattr(inorder, kind)
+    for field in msgspec.structs.fields(make):
+        said = [complain(partial(make, **{field.name: value})) for value in WRONG]
+        complaints = [complaint for complaint in said if complaint is not None]
+        assert [complaint for complaint in complaints if f"{place}{field.name} " not in complaint] == []
+        assert len(complaints) >= len(WRONG) - 5, f"{field.name} takes almost anything"
+
+
+def complain(make: Callable[[], Any]) -> str | None:
+    try:
+        make()
+    except inorder.OperatorError as error:
+        return str(error)
+    return None
 
 
 def test_workers_that_follow_a_cluster_cannot_follow_their_results_too() -> None:
@@ -173,6 +206,40 @@ def test_a_plan_or_a_worker_that_is_none_is_refused() -> None:
         inorder.run_stage([], print)  # type: ignore[arg-type]
     with pytest.raises(inorder.OperatorError, match="needs a worker that can be called, got str"):
         inorder.run_stage(inorder.StagePlan("shout", []), "print")  # type: ignore[arg-type]
+
+
+@pytest.mark.req("API-3")
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: inorder.StagePlan(5, []), "the name of a stage must have 1 to 100 characters"),  # type: ignore[arg-type]
+        (lambda: inorder.StagePlan("s", None), "items of a plan must be iterable, got NoneType"),  # type: ignore[arg-type]
+        (lambda: inorder.StagePlan("s", [], 1.5), "total_items of a plan must be None or a number of items, got 1.5"),  # type: ignore[arg-type]
+        (lambda: inorder.StagePlan("s", [], -3), "total_items of a plan must be None or a number of items, got -3"),
+        (lambda: inorder.StagePlan("s", [], policy="tpu"), "policy of a plan must be one of io, cpu, gpu, got 'tpu'"),  # type: ignore[arg-type]
+        (lambda: inorder.StageHooks(after_item=5), "after_item of the hooks must be callable, got int"),  # type: ignore[arg-type]
+        (lambda: make_stage(worker="work"), "worker of a stage must be callable, got 'work'"),
+        (lambda: make_stage(hooks={}), "hooks of a stage must be a StageHooks, got dict"),
+        (lambda: run_with(options={"workers": 2}), "options must be StageOptions, got dict"),
+        (lambda: run_with(hooks={"after_item": print}), "hooks must be StageHooks, got dict"),
+        (lambda: run_with(sinks=["sink"]), "sinks must be a list of sinks, got a str"),
+        (lambda: run_with(sinks=None), "sinks must be a list of sinks, got NoneType"),
+        (lambda: run_with(finish=5), "finish must be callable, got int"),
+    ],
+)
+def test_a_part_of_a_stage_that_cannot_be_one_is_refused_by_its_name(make: Callable[[], Any], complaint: str) -> None:
+    with pytest.raises(inorder.OperatorError) as caught:
+        make()
+    assert str(caught.value).startswith(complaint)
+
+
+def make_stage(**fields: Any) -> inorder.Stage:
+    known = {"name": "s", "plan": print, "worker": print}
+    return inorder.Stage(**(known | fields))
+
+
+def run_with(**fields: Any) -> inorder.StageOutcome:
+    return inorder.run_stage(inorder.StagePlan("s", []), print, **fields)
 
 
 def test_contracts_can_be_written_as_json() -> None:

@@ -2,7 +2,6 @@
 
 import struct
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from inorder.core.transitions import State
 from inorder.sinks.base import Entry, Sink
@@ -10,12 +9,6 @@ from inorder.sinks.testing import SinkHarness
 from inorder.targets.base import ExportedChunk, ExportedDocument, encode_document
 from inorder.targets.sink import ExportDelivery, TargetSink
 from tests.targets.file_target import FileTarget, read_file
-
-
-class Delivered(NamedTuple):
-    """The payload of an entry, as far as a sink reads it."""
-
-    delivery: Any
 
 
 def make_document(seq: int, *, dimensions: int = 0) -> ExportedDocument:
@@ -51,7 +44,7 @@ class TargetHarness(SinkHarness):
         if outcome is not State.TERMINAL_SUCCESS:
             return Entry(seq, outcome, item=f"item {seq}")
         document = make_document(seq, dimensions=self.dimensions)
-        return Entry(seq, outcome, payload=Delivered(ExportDelivery(document.doc_id, self.encode(document))))
+        return Entry(seq, outcome, payload=ExportDelivery(document.doc_id, self.encode(document)))
 
     def partial_entry(self, seq: int) -> Entry:
         payload = self.entry(seq, State.TERMINAL_SUCCESS).payload

@@ -70,6 +70,8 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None:
                 _require_whole("windows", name, value, low, high)
+        adaptive: Any = self.adaptive
+        require(type(adaptive) is bool, f"windows.adaptive must be True or False, got {adaptive!r}")
         cost: Any = self.cost_max
         is_cost = type(cost) in (int, float) and 0 < cost < math.inf
         require(cost is None or is_cost, f"windows.cost_max must be a number greater than 0, got {cost!r}")

@@ -95,6 +95,11 @@ def require_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     require(value in words, f"{name} must be one of {', '.join(words)}, got {value!r}")
 
 
+def require_flag(name: str, value: Any) -> None:
+    """Raise OperatorError unless an option is True or False."""
+    require(type(value) is bool, f"{name} must be True or False, got {value!r}")
+
+
 def require_whole(name: str, value: Any, low: int, high: int, *, is_optional: bool = False) -> None:
     """Raise OperatorError unless an option is an integer in this range, or None if it is optional."""
     if value is not None or not is_optional:

@@ -16,7 +16,7 @@ from inorder.engines.attempt import Skip
 from inorder.errors import Failure, OperatorError, StageError, require
 
 from .inputs import Input
-from .options import StageOptions
+from .options import POLICIES, StageOptions
 
 if TYPE_CHECKING:
     from inorder.sinks.base import Sink
@@ -34,6 +34,13 @@ __all__ = [
     "StagePlan",
     "WorkItem",
 ]
+
+
+_POLICIES = ", ".join(POLICIES)
+
+
+def _require_callable(what: str, name: str, value: Any) -> None:
+    require(value is None or callable(value), f"{name} of {what} must be callable, got {type(value).__name__}")
 
 
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,11 +148,21 @@ class StagePlan(msgspec.Struct, frozen=True):
     """Returns a better estimate of `expected_items` while the items are read. None: there is none."""
 
     def __post_init__(self) -> None:
+        name: Any = self.stage_name
         require(
-            re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", self.stage_name) is not None,
-            "the name of a stage must have 1 to 100 characters out of letters, digits, '.', '_' and '-', "
-            f"got {self.stage_name!r}",
+            isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) is not None,
+            f"the name of a stage must have 1 to 100 characters out of letters, digits, '.', '_' and '-', got {name!r}",
         )
+        items: Any = self.items
+        require(isinstance(items, Iterable), f"items of a plan must be iterable, got {type(items).__name__}")
+        for field in ("total_items", "expected_items"):
+            count = getattr(self, field)
+            require(
+                count is None or (type(count) is int and count >= 0),
+                f"{field} of a plan must be None or a number of items, got {count!r}",
+            )
+        require(self.policy in (None, *POLICIES), f"policy of a plan must be one of {_POLICIES}, got {self.policy!r}")
+        _require_callable("a plan", "retires", self.retires)
 
 
 ItemResult = dict[str, Any] | Skip | Failure | None
@@ -183,6 +200,10 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     worker_setup: "Callable[[StageContext], None] | None" = None
     group_size: Callable[[Sequence[WorkItem]], int] | None = None
     before_group: "Callable[[Sequence[WorkItem], StageContext], None] | None" = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            _require_callable("the hooks", name, getattr(self, name))
 
 
 class StageErrorSummary(msgspec.Struct, frozen=True):
@@ -276,3 +297,12 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     at the end."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
+
+    def __post_init__(self) -> None:
+        for name in ("plan", "worker"):
+            require(callable(getattr(self, name)), f"{name} of a stage must be callable, got {getattr(self, name)!r}")
+        for name in ("sinks", "finish"):
+            _require_callable("a stage", name, getattr(self, name))
+        for name, kind in (("hooks", StageHooks), ("options", StageOptions)):
+            value = getattr(self, name)
+            require(isinstance(value, kind), f"{name} of a stage must be a {kind.__name__}, got {type(value).__name__}")

@@ -1,12 +1,13 @@
 """The options of a run of a stage: frozen, validated once, the same names as on the command line."""
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
 from inorder.core.options import ON_BUDGET
 from inorder.engines.base import WORKERS_MAX
 from inorder.errors import require
-from inorder.runtime.run_options import RunOptions, require_seconds, require_whole, require_word
+from inorder.runtime.run_options import RunOptions, require_flag, require_seconds, require_whole, require_word
 
 ENGINES = ("local", "ray")
 POLICIES = ("io", "cpu", "gpu")
@@ -14,6 +15,17 @@ PROGRESSES = ("auto", "bar", "lines", "none")
 _WHOLE = (("workers", 1, WORKERS_MAX), ("retries", 0, 1000), ("error_budget", 0, 2**62), ("max_queue", 1, 2**20))
 _OPTIONAL = ("workers", "error_budget")
 _SECONDS = ("timeout_s", "diagnostics_interval_s")
+_FLAGS = (
+    "fingerprinting",
+    "resume",
+    "force",
+    "commit_thread",
+    "adaptive",
+    "attempts_log",
+    "telemetry",
+    "verbose",
+    "i_know_what_im_doing",
+)
 
 
 class StageOptions(RunOptions, frozen=True, kw_only=True):
@@ -92,12 +104,12 @@ class StageOptions(RunOptions, frozen=True, kw_only=True):
             require_whole(name, getattr(self, name), low, high, is_optional=name in _OPTIONAL)
         for name in _SECONDS:
             require_seconds(name, getattr(self, name))
-        for name in ("telemetry_dir", "metrics_file"):
+        for name in _FLAGS:
+            require_flag(name, getattr(self, name))
+        for name in ("data", "telemetry_dir", "metrics_file"):
             path: Any = getattr(self, name)
-            require(
-                path is None or (isinstance(path, str | Path) and str(path) != ""),
-                f"{name} must be a path, got {path!r}",
-            )
+            is_path = isinstance(path, str | os.PathLike) and str(path) != ""
+            require(is_path or (path is None and name != "data"), f"{name} must be a path, got {path!r}")
         require(self.metrics_file is None or self.telemetry, "metrics_file needs telemetry")
         require(
             not (self.adaptive and self.engine == "ray" and self.workers is None),

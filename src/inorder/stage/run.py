@@ -119,10 +119,17 @@ def run_stage(
         InfrastructureError: The disk or the machine failed; repeat the call to resume.
         IntegrityError: The journal is damaged.
     """
-    options = options or StageOptions()
+    options = StageOptions() if options is None else options
+    hooks = StageHooks() if hooks is None else hooks
+    for name, value, kind in (("options", options, StageOptions), ("hooks", hooks, StageHooks)):
+        require(isinstance(value, kind), f"{name} must be {kind.__name__}, got {type(value).__name__}")
+    for name, function in (("finish", finish), ("manifest", manifest)):
+        require(function is None or callable(function), f"{name} must be callable, got {type(function).__name__}")
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
-    require(not hasattr(sinks, "apply"), f"sinks must be a list of sinks, got {type(sinks).__name__}")
+    require(isinstance(sinks, Sequence), f"sinks must be a list of sinks, got {type(sinks).__name__}")
+    for sink in sinks:
+        require(callable(getattr(sink, "apply", None)), f"sinks must be a list of sinks, got a {type(sink).__name__}")
     names = ["outputs", "manifest", *(sink.name for sink in sinks)]
     require(len(set(names)) == len(names), f"every sink needs a name of its own, got {', '.join(names)}")
     require_gpu_policy(plan, options)
@@ -141,7 +148,7 @@ def run_stage(
                 plan,
                 worker,
                 options,
-                hooks or StageHooks(),
+                hooks,
                 layout,
                 origin or {},
                 sinks,
