@@ -1,5 +1,6 @@
 """The public API is typed: a file of user code passes `mypy --strict`, and a wrong use of it does not."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 USER_CODE = Path(__file__).with_name("user_code.py")
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +31,28 @@ def test_user_code_passes_strict_type_checking_and_a_wrong_use_does_not(tmp_path
         "inorder.imap(len, ['a'], errors='ignore')": "No overload variant",
         "inorder.imap(len, ['a'], errors='yield').__next__().bit_count()": 'Item "ItemError"',
         "inorder.StageHooks(before_item=len)": 'Argument "before_item"',
+        "inorder.StageHooks(after_item=lambda item, result, ctx: result.extras)": 'has no attribute "extras"',
+        "inorder.Stage(name='s', plan=plan, worker=len, sinks=lambda data: [data])": "List item 0",
+        "inorder.run_stage(plan([], None), len, sinks=[len])": "List item 0 has incompatible type",
         "inorder.WorkItem(item_id=1)": 'Argument "item_id"',
         "inorder.StageOptions(policy='tpu')": 'Argument "policy"',
         "inorder.Missing": "Module has no attribute",
     }
     file = tmp_path / "wrong.py"
-    file.write_text("import inorder\n" + "\n".join(wrong) + "\n")
+    plan = "def plan(sources: object, data: object) -> inorder.StagePlan: ...\n"
+    file.write_text("import inorder\n" + plan + "\n".join(wrong) + "\n")
     checked = check_types(file, cache)
-    for line, complaint in enumerate(wrong.values(), start=2):
-        [found] = [text for text in checked.stdout.splitlines() if f"wrong.py:{line}: error" in text]
-        assert complaint in found
+    for line, complaint in enumerate(wrong.values(), start=3):
+        found = [text for text in checked.stdout.splitlines() if f"wrong.py:{line}: error" in text]
+        assert complaint in "".join(found)
+
+
+@pytest.mark.process
+@pytest.mark.req("API-3")
+@pytest.mark.parametrize("guide", ["your-own-stage", "your-own-sink"])
+def test_the_code_of_a_guide_passes_strict_type_checking(guide: str, tmp_path: Path, cache: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (GUIDES / f"{guide}.md").read_text(encoding="utf-8"), re.DOTALL)
+    file = tmp_path / "guide.py"
+    file.write_text("".join(blocks), encoding="utf-8")
+    checked = check_types(file, cache)
+    assert checked.returncode == 0, checked.stdout

@@ -7,6 +7,7 @@ from typing import Any, assert_type
 import inorder
 from inorder.dataset import Chunk, DatasetDocument, DenseVector, LexicalTerms, Rows, SearchAnswer, SparseTerms
 from inorder.lanes import Lane, LaneConfig, Outcome
+from inorder.sinks import Entry, MemorySink, Position
 
 
 def parse(text: str) -> int:
@@ -86,9 +87,29 @@ def announce(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
     print(ctx.stage, item.item_id)
 
 
-def record(item: inorder.WorkItem, result: object, ctx: inorder.StageContext) -> None:
+def record(
+    item: inorder.WorkItem, result: dict[str, Any] | inorder.Skip | inorder.Failure | None, ctx: inorder.StageContext
+) -> dict[str, object] | None:
     if isinstance(result, inorder.Failure):
         print(item.item_id, result.message)
+    elif isinstance(result, inorder.Skip):
+        print(item.item_id, result.reason)
+    elif result is not None:
+        return {"characters": result["characters"], "delivered": ctx.delivery}
+    return None
+
+
+class WordSink(MemorySink):
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        for entry in entries:
+            assert_type(entry.seq, int)
+            assert_type(entry.failure, inorder.Failure | None)
+            print(entry.item.item_id, entry.payload)
+        return super().apply(entries)
+
+
+def open_sinks(data: Path) -> list[WordSink]:
+    return [WordSink()]
 
 
 def summarise(outcome: inorder.StageOutcome) -> None:
@@ -106,13 +127,13 @@ def make_plan(sources: list[Path], data: Path) -> inorder.StagePlan:
 HOOKS = inorder.StageHooks(
     before_stage=open_model, worker_setup=open_model, before_item=announce, after_item=record, after_stage=summarise
 )
-STAGE = inorder.Stage(name="upper", plan=make_plan, worker=upper, hooks=HOOKS)
+STAGE = inorder.Stage(name="upper", plan=make_plan, worker=upper, hooks=HOOKS, sinks=open_sinks)
 
 
 def run(data: Path) -> inorder.StageOutcome:
     options = inorder.StageOptions(data=data, policy="cpu", workers=2, timeout_s=60, memory_bytes_max=2**30)
     try:
-        outcome = inorder.run_stage(make_plan([], data), upper, options, HOOKS)
+        outcome = inorder.run_stage(make_plan([], data), upper, options, HOOKS, sinks=open_sinks(data))
         assert_type(outcome, inorder.StageOutcome)
         return inorder.run_stage(make_plan([], data), count, options)
     except inorder.BusyError as error:
