@@ -16,7 +16,7 @@ from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink, complete_lines
 from inorder.sinks.memory import MemorySink
 from inorder.sinks.outputs import OutputsSink
-from inorder.sinks.sqlite import SqliteSink
+from inorder.sinks.sqlite import DatabaseSink, SqliteSink, Write
 from inorder.sinks.testing import SinkHarness
 
 HEAD = ({"row": "__config__", "cfg_hash": "c0ffee"},)
@@ -172,11 +172,22 @@ class SqliteHarness(SinkHarness):
         return self.statements.count("COMMIT")
 
 
+class KeepingSink(DatabaseSink):
+    """A sink that keeps the rows of earlier runs, as the library does."""
+
+    def __init__(self, path: str, schema: str, write: Write) -> None:
+        self._write = write
+        super().__init__(path, schema, keeps=True)
+
+    def _write_entries(self, entries: Sequence[Entry]) -> None:
+        self._write(self._connection, [entry for entry in entries if entry.applies])
+
+
 class KeepingHarness(SqliteHarness):
     """The same, with a sink that keeps the rows of earlier runs."""
 
     def open(self) -> Sink:
-        return SqliteSink(str(self.path), SCHEMA, self._write, keeps=True)
+        return KeepingSink(str(self.path), SCHEMA, self._write)
 
 
 def insert_results(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import inorder
+from inorder.stage.contracts import PassItem
 from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 
 STAGE = "shout"
 Row = dict[str, Any]
+
+
+def to_pass_item(item: inorder.WorkItem, **fields: str) -> PassItem:
+    """The same item, in a pass of the package."""
+    return PassItem(**{name: getattr(item, name) for name in item.__struct_fields__} | fields)
 
 
 class Place:

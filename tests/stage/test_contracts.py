@@ -1,5 +1,6 @@
 """The words that a stage and its runner share: their names, what they weigh, and what they refuse."""
 
+import inspect
 import pickle
 from collections.abc import Callable
 from functools import partial
@@ -52,6 +53,18 @@ def test_a_contract_has_the_fields_it_was_asked_to_have(name: str) -> None:
     struct = getattr(inorder, name)
     assert FIELDS[name] <= set(struct.__struct_fields__)
     assert struct.__struct_config__.frozen
+
+
+@pytest.mark.req("API-3")
+def test_a_stage_can_say_what_a_user_needs_and_nothing_that_only_the_pipeline_does() -> None:
+    plan = ("stage_name", "items", "total_items", "retires", "expected_items", "policy")
+    assert inorder.StagePlan.__struct_fields__ == plan
+    about = ("item_id", "inputs", "outputs", "cfg_hash", "cost_hint", "size_hint", "meta", "batch_key", "reads")
+    assert inorder.WorkItem.__struct_fields__ == about
+    hooks = ("before_stage", "after_stage", "before_item", "after_item", "worker_setup")
+    assert inorder.StageHooks.__struct_fields__ == hooks
+    known = ["plan", "worker", "options", "hooks", "origin", "sinks", "finish", "manifest"]
+    assert list(inspect.signature(inorder.run_stage).parameters) == known
 
 
 @pytest.mark.req("RUN-1")

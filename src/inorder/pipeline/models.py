@@ -22,7 +22,7 @@ from inorder.documents.embed.shared.process import ProviderKeeper
 from inorder.documents.embed.step import count_together, embed_together
 from inorder.engines.base import count_callers
 from inorder.stage.context import StageContext
-from inorder.stage.contracts import StageError, StageHooks, StageOutcome, WorkItem
+from inorder.stage.contracts import PassHooks, StageError, StageOutcome, WorkItem
 
 from .names import CHUNK, EMBED
 from .resources import ResourceHooks, VisitResources
@@ -44,9 +44,9 @@ class SharedProviders(ResourceHooks):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_keeper": None}
 
-    def make_hooks(self) -> StageHooks:
+    def make_hooks(self) -> PassHooks:
         """Return the hooks that open and close the providers, and feed them."""
-        return StageHooks(
+        return PassHooks(
             worker_setup=self._set_up,
             before_stage=self._prepare,
             after_stage=self.close,

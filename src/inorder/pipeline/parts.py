@@ -16,7 +16,7 @@ from inorder.documents.convert.settings import ConvertSettings
 from inorder.library.reader import KnownFile, LibraryReader, StepState
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Barrier, WorkItem
+from inorder.stage.contracts import Barrier, PassItem
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.inputs import AddressedInput
 
@@ -41,12 +41,12 @@ class LongDocuments:
         self._settings = settings
         self._data = data
         self._library = library
-        self._items: list[WorkItem] = []
+        self._items: list[PassItem] = []
         self._left: dict[str, dict[str, KnownFile]] = {}
         for row in left:
             self._left.setdefault(row.parent, {})[row.item_id] = row
 
-    def take(self, item: WorkItem, size: int) -> bool:
+    def take(self, item: PassItem, size: int) -> bool:
         """Take an item of the plan, if it is a PDF that may be read in parts. Returns whether it was taken. `size` is
         that of the file."""
         if not self._settings.part_pages or self._library is None or FILE not in item.inputs:
@@ -59,7 +59,7 @@ class LongDocuments:
         self._items.append(item)
         return True
 
-    def make_items(self, add_fact: Callable[[FileResult], None]) -> Iterator[WorkItem | Barrier]:
+    def make_items(self, add_fact: Callable[[FileResult], None]) -> Iterator[PassItem | Barrier]:
         """Yield the surveys, the parts and the merges. What nobody needs any more is removed by facts."""
         documents = [self._open(item) for item in self._items]
         for rows in self._left.values():
@@ -75,14 +75,14 @@ class LongDocuments:
         for each in documents:
             yield each.make_merge(self._library)
 
-    def _open(self, item: WorkItem) -> "_LongDocument":
+    def _open(self, item: PassItem) -> "_LongDocument":
         return _LongDocument(item, self._settings, self._left.pop(item.item_id, {}), self._data)
 
 
 class _LongDocument:
     """A PDF that may be read in parts."""
 
-    def __init__(self, item: WorkItem, settings: ConvertSettings, left: Mapping[str, KnownFile], data: str) -> None:
+    def __init__(self, item: PassItem, settings: ConvertSettings, left: Mapping[str, KnownFile], data: str) -> None:
         self.item_id = item.item_id
         self._data = data
         self._item = item
@@ -120,11 +120,11 @@ class _LongDocument:
         depends = str(self._pages_max) if step == SURVEY else ""
         return hash_strings(self._order.steps[0].settings, step, depends)
 
-    def make_survey(self) -> WorkItem:
+    def make_survey(self) -> PassItem:
         """Return the item of the survey."""
         return self._make_item(find_survey_id(self.item_id), SURVEY, _SURVEY_COST)
 
-    def make_parts(self, library: LibraryReader) -> Iterator[WorkItem]:
+    def make_parts(self, library: LibraryReader) -> Iterator[PassItem]:
         """Yield the items of the parts; none if the document is short or cannot be read."""
         found = library.read_committed(find_survey_id(self.item_id), SURVEY)
         if found is None:
@@ -139,7 +139,7 @@ class _LongDocument:
     def _find_id(self, pages: PageRange) -> str:
         return f"{self.item_id}/%{PAGES}-{pages.name}"
 
-    def make_merge(self, library: LibraryReader) -> WorkItem:
+    def make_merge(self, library: LibraryReader) -> PassItem:
         """Return the item of the file, which merges its parts."""
         found = {pages: library.get_file(self._find_id(pages)) for pages in self._ranges}
         states = {pages: None if row is None else row.states.get(PAGES) for pages, row in found.items()}
@@ -166,7 +166,7 @@ class _LongDocument:
         inputs = {**self._item.inputs, **needed}
         return msgspec.structs.replace(self._item, inputs=inputs, meta=meta, cost_hint=cost, identity=identity)
 
-    def _make_item(self, item_id: str, step: str, cost: float, pages: str = "") -> WorkItem:
+    def _make_item(self, item_id: str, step: str, cost: float, pages: str = "") -> PassItem:
         facts = msgspec.structs.replace(
             self._order.facts, item_id=item_id, kind=_PART_OF_PDF, parent=self.item_id, copy_of=""
         )
@@ -175,7 +175,7 @@ class _LongDocument:
         needed = {(find_survey_id(self.item_id), SURVEY): self._survey} if step == PAGES else {}
         steps = [DueStep(step, "", settings)]
         order = VisitOrder(facts, steps, outputs, is_held=True, pages=pages)  # so it is not published, and then goes
-        return WorkItem(
+        return PassItem(
             item_id=item_id,
             inputs={FILE: self._item.inputs[FILE], **list_results(self._data, needed)},
             identity=hash_strings(self._item.identity, item_id, settings),

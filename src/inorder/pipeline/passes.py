@@ -23,10 +23,10 @@ from inorder.runtime.identity import new_run_id
 from inorder.runtime.recovery import DISTRUST_SUFFIX, read_final_marks, settle_journal
 from inorder.sinks.manifest import ManifestSink, append_row
 from inorder.sinks.packed_lines import pack_lines
-from inorder.stage.contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, PassHooks, PassItem, PassPlan, StageOutcome
 from inorder.stage.manifest.rows import make_config_row
 from inorder.stage.options import StageOptions
-from inorder.stage.run import run_stage
+from inorder.stage.run import run_pass
 
 from .commit import CommitReader, make_corpus_row, make_counts_row
 from .models import SharedProviders
@@ -105,8 +105,8 @@ class PassRunner:
         items = PlannedItems(plan, library, sink)
         has_device = name == MODELS and needs_device(settings)
         shared = SharedProviders(settings, None if kept is None else kept.providers)
-        return run_stage(
-            StagePlan(
+        return run_pass(
+            PassPlan(
                 name,
                 items,
                 expected_items=plan.count,
@@ -221,7 +221,7 @@ class PlannedItems:
         self._library = library
         self._sink = sink
 
-    def __iter__(self) -> Iterator[WorkItem | Barrier]:
+    def __iter__(self) -> Iterator[PassItem | Barrier]:
         try:
             yield from self._plan.make_items(self._sink.add_fact, self._sink.add_settings)
         finally:
@@ -236,10 +236,10 @@ def _choose_device_options(options: StageOptions) -> StageOptions:
     return msgspec.structs.replace(options, policy="cpu", workers=count_callers(options.workers))
 
 
-def _make_hooks(settings: PipelineSettings, plan: FilePlan) -> StageHooks:
+def _make_hooks(settings: PipelineSettings, plan: FilePlan) -> PassHooks:
     """Return the hooks that give workers their resources, and fetch what is remote ahead of the visits."""
     resources = ResourceHooks(settings)
-    hooks = StageHooks(worker_setup=resources.open, before_stage=resources.open, after_stage=resources.close)
+    hooks = PassHooks(worker_setup=resources.open, before_stage=resources.open, after_stage=resources.close)
     if plan.has_remote:
         return msgspec.structs.replace(hooks, group_size=count_remote, before_group=fetch_remote)
     return hooks

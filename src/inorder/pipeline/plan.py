@@ -23,7 +23,7 @@ from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
 from inorder.sources.remote_input import RemoteInput
-from inorder.stage.contracts import Barrier, WorkItem
+from inorder.stage.contracts import Barrier, PassItem
 from inorder.stage.sources import is_address
 
 from .archives import ArchiveReader
@@ -192,7 +192,7 @@ class FilePlan:
 
     def make_items(
         self, add_fact: Callable[[FileResult], None], add_settings: AddSettings
-    ) -> Iterator[WorkItem | Barrier]:
+    ) -> Iterator[PassItem | Barrier]:
         """Yield the items. What is to be known of files that are no items is passed to `add_fact`, and what the
         settings of steps are made of to `add_settings`."""
         comparison, self._add_settings = self._comparison, add_settings
@@ -245,7 +245,7 @@ class FilePlan:
         walked = {part.name for part in self._parts if not part.below}
         return any(source.name not in walked for source in self._library.list_sources())
 
-    def _promote(self, known: KnownFile, also: list[FileResult]) -> WorkItem | None:
+    def _promote(self, known: KnownFile, also: list[FileResult]) -> PassItem | None:
         """Make a file a document that was a copy of one."""
         kind = FileKind.parse(known.kind)
         facts = make_facts(known)
@@ -264,7 +264,7 @@ class FilePlan:
         known: KnownFile | None,
         copies: CopyDetector,
         add_fact: Callable[[FileResult], None],
-    ) -> WorkItem | None:
+    ) -> PassItem | None:
         is_archive = change.kind.startswith(f"{ARCHIVE}:")
         if is_archive and not change.problem:
             return None
@@ -403,7 +403,7 @@ class FilePlan:
         facts: FileIdentity,
         head: bytes,
         also: list[FileResult],
-    ) -> WorkItem | None:
+    ) -> PassItem | None:
         is_same = known is not None and not change.has_new_content
         if known is not None and is_same:
             facts = msgspec.structs.replace(facts, sha256=known.sha256, signature=known.signature)
@@ -431,7 +431,7 @@ class FilePlan:
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
         is_code = kind.role == CODE
         source = decode_source(change.source) if change.source and not kind.problem else None
-        return WorkItem(
+        return PassItem(
             item_id=change.item_id,
             inputs={**({FILE: source or change.path} if reads_file else {}), **list_needed(order, self._data)},
             identity=hash_strings(change.item_id, content, *(f"{step.name}={step.settings}" for step in steps)),

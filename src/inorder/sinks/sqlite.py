@@ -60,7 +60,8 @@ _PATH_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_
 class DatabaseSink(ABC):
     """Writes rows and its position to an SQLite database, in one transaction. Subclasses write the rows of entries.
 
-    The arguments, and what it raises, are those of `SqliteSink`.
+    The arguments, and what it raises, are those of `SqliteSink`. With `keeps`, a new run keeps the rows of earlier
+    runs: for a plan that is a remainder.
     """
 
     def __init__(
@@ -247,7 +248,7 @@ class SqliteSink(DatabaseSink):
     schema; a database with a higher one is refused. `write` gets the successes of a run, and the failures that have a
     partial result, and must leave the transaction open: no `commit()`, no `executescript()`. `name` identifies the
     sink in the journal and in the database. `wait_s` is how long to wait for another program that writes to the same
-    database. With `keeps`, a new run keeps the rows of earlier ones: for a plan that is a remainder.
+    database. A new run begins with an empty database.
 
     Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
     or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
@@ -275,10 +276,9 @@ class SqliteSink(DatabaseSink):
         version: int = 1,
         name: str = "sqlite",
         wait_s: float = 30.0,
-        keeps: bool = False,
     ) -> None:
         self._write = write
-        super().__init__(path, schema, version=version, name=name, wait_s=wait_s, keeps=keeps)
+        super().__init__(path, schema, version=version, name=name, wait_s=wait_s)
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         applied = [entry for entry in entries if entry.applies]

@@ -2,6 +2,9 @@
 
 A stage supplies a plan (the items), a worker (how one item is processed) and optionally hooks. Ordering, processes,
 time limits, retries, resume, budgets, manifests, progress and telemetry belong to the runner.
+
+The public contracts are those in `__all__`. Passes of `inorder run` and exports say more: `PassItem`, `PassPlan` and
+`PassHooks` extend them. The runner works with these; a stage of a user has their defaults.
 """
 
 import re
@@ -74,13 +77,6 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     reads: Sequence[str] = ()
     """Paths in DATA that the worker reads besides the inputs. On a node that does not see DATA, files are sent along;
     an item that reads a folder runs on the driver's machine. Not part of any fingerprint."""
-    identity: str = ""
-    """What a result of this item depends on, besides `item_id`, `cfg_hash` and outputs: the hashes of its inputs, for
-    example. After an interruption a result is adopted by an item that is equal in all of these. Empty: the paths of the
-    inputs."""
-    part_of: str = ""
-    """The `item_id` of a later item that this one is a part of. Progress, telemetry and the outcome name and count that
-    item, and no parts; the error budget counts that item. Only in a plan that `is_remainder`."""
 
     def __post_init__(self) -> None:
         if type(self.item_id) is not str or not self.item_id:
@@ -134,18 +130,9 @@ class StagePlan(msgspec.Struct, frozen=True):
     its outputs. If set, the outputs of an item that fails are removed too. None: nothing is removed."""
     expected_items: int | None = None
     """Estimate of the number of items for the progress bar, if the exact number is unknown."""
-    is_remainder: bool = False
-    """Whether the items are what is left to do, as the last of the stage's own sinks knows, so that the plan changes as
-    the run commits. An interrupted run is not resumed then: all sinks, the manifest included, are brought to the
-    position of that sink, and a new run starts. Results that were not committed are adopted by items that are equal
-    (see `WorkItem.identity`), whatever their place in the plan."""
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""
-    unit: str = ""
-    """What the items are for a user, in the plural, for progress: `files`. Empty: they are items."""
-    count_expected: Callable[[], int] | None = None
-    """Returns a better estimate of `expected_items` while the items are read. None: there is none."""
 
     def __post_init__(self) -> None:
         name: Any = self.stage_name
@@ -180,12 +167,6 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     of plain data, None, or a `Skip`, which an item that is up to date has, too. If the item failed, it is the
     `Failure`. `ctx.delivery` is what sinks got for the item, as their `entry.payload`.
 
-    A worker process gets many small items at a time. `group_size` is called there with the items that are next, and
-    returns how many of them form a group; `before_group` then runs before the first item of the group, to read or
-    compute for all of them at once what it leaves in `ctx.resources`. An item of which nothing is found there must be
-    processed as without the hook: `before_group` may fail, and an item may be repeated elsewhere. Threads do not call
-    these two.
-
     Hooks can add fields: `ctx.annotate` in `before_item` to the row of the item, and in `before_stage` to the
     `__config__` row; `ctx.measure` in `before_item` to the telemetry. A mapping that `after_item` returns becomes a
     telemetry event `item`, and attributes of the item's span.
@@ -198,8 +179,6 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     before_item: "Callable[[WorkItem, StageContext], None] | None" = None
     after_item: "Callable[[WorkItem, ItemResult, StageContext], Mapping[str, Any] | None] | None" = None
     worker_setup: "Callable[[StageContext], None] | None" = None
-    group_size: Callable[[Sequence[WorkItem]], int] | None = None
-    before_group: "Callable[[Sequence[WorkItem], StageContext], None] | None" = None
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -306,3 +285,66 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         for name, kind in (("hooks", StageHooks), ("options", StageOptions)):
             value = getattr(self, name)
             require(isinstance(value, kind), f"{name} of a stage must be a {kind.__name__}, got {type(value).__name__}")
+
+
+class PassItem(WorkItem, frozen=True, kw_only=True):
+    """An item of a plan that is a remainder."""
+
+    identity: str = ""
+    """What a result of this item depends on, besides `item_id`, `cfg_hash` and outputs: the hashes of its inputs, for
+    example. After an interruption a result is adopted by an item that is equal in all of these. Empty: the paths of the
+    inputs."""
+    part_of: str = ""
+    """The `item_id` of a later item that this one is a part of. Progress, telemetry and the outcome name and count that
+    item, and no parts; the error budget counts that item."""
+
+
+class PassPlan(StagePlan, frozen=True):
+    """The items of a pass."""
+
+    is_remainder: bool = False
+    """Whether the items are what is left to do, as the last of the sinks knows, so that the plan changes as the run
+    commits. An interrupted run is not resumed then: all sinks, the manifest included, are brought to the position of
+    that sink, and a new run starts. Results that were not committed are adopted by items that are equal (see
+    `PassItem.identity`), whatever their place in the plan."""
+    unit: str = ""
+    """What the items are for a user, in the plural, for progress: `files`. Empty: they are items."""
+    count_expected: Callable[[], int] | None = None
+    """Returns a better estimate of `expected_items` while the items are read. None: there is none."""
+
+
+class PassHooks(StageHooks, frozen=True, kw_only=True):
+    """Hooks of a pass whose worker processes read ahead for several items at once.
+
+    `group_size` is called in a worker process with the items that are next, and returns how many of them form a group.
+    `before_group` then runs before the first item of the group, to read or compute for all of them at once what it
+    leaves in `ctx.resources`. An item of which nothing is found there must be processed as without the hook: what
+    either hook raises is ignored, and an item may be repeated elsewhere. Threads do not call these two.
+    """
+
+    group_size: Callable[[Sequence[WorkItem]], int] | None = None
+    before_group: "Callable[[Sequence[WorkItem], StageContext], None] | None" = None
+
+
+def get_identity(item: WorkItem) -> str:
+    """Return what an item states that its result depends on; empty: nothing."""
+    return item.identity if isinstance(item, PassItem) else ""
+
+
+def get_whole(item: WorkItem) -> str:
+    """Return the id of the item that this one is a part of; empty: it is no part."""
+    return item.part_of if isinstance(item, PassItem) else ""
+
+
+def to_pass_plan(plan: StagePlan) -> PassPlan:
+    """Return a plan as the runner works with it."""
+    return plan if isinstance(plan, PassPlan) else PassPlan(**_list_fields(plan, StagePlan))
+
+
+def to_pass_hooks(hooks: StageHooks) -> PassHooks:
+    """Return hooks as the runner works with them."""
+    return hooks if isinstance(hooks, PassHooks) else PassHooks(**_list_fields(hooks, StageHooks))
+
+
+def _list_fields(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in kind.__struct_fields__}

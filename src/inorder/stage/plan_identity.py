@@ -15,7 +15,7 @@ from inorder.runtime.identity import PlanDigest, hash_strings
 from inorder.runtime.recovery import OpenedJournal, read_final_marks, read_journal
 from inorder.stage.options import StageOptions
 
-from .contracts import StagePlan, WorkItem
+from .contracts import PassPlan, StagePlan, WorkItem, get_identity
 from .data_layout import DataLayout
 from .manifest.rows import SCHEMA_VERSION
 
@@ -23,14 +23,16 @@ from .manifest.rows import SCHEMA_VERSION
 def identify_item(item: WorkItem) -> bytes:
     """Return what must stay equal for an item to count as the same after a restart."""
     outputs = "\x00".join([f"{name}={os.fspath(path)}" for name, path in item.outputs.items()])
-    stated = f"\x00{item.identity}" if item.identity else ""
+    identity = get_identity(item)
+    stated = f"\x00{identity}" if identity else ""
     return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}{stated}".encode("utf-8", "surrogatepass")
 
 
 def hash_plan(plan: StagePlan) -> str:
     """Return the hash of a plan that is a list or tuple; empty: the plan is read lazily, or is a remainder, which is
     another plan in every run."""
-    if plan.is_remainder or not isinstance(plan.items, list | tuple):
+    is_remainder = isinstance(plan, PassPlan) and plan.is_remainder
+    if is_remainder or not isinstance(plan.items, list | tuple):
         return ""
     return hash_strings(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
 
@@ -40,7 +42,7 @@ def hash_config(plan: StagePlan, options: StageOptions) -> str:
     return hash_strings(plan.stage_name, str(SCHEMA_VERSION), str(options.fingerprinting))
 
 
-def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: Callable[[str], None]) -> OpenedJournal:
+def open_journal(job: DurableJob, plan: PassPlan, options: StageOptions, warn: Callable[[str], None]) -> OpenedJournal:
     """Open the journal: resume an interrupted run of the same plan, otherwise start over. Before a journal of another
     plan is replaced, it is recovered, which removes the files that it was about to publish. Of a plan that is a
     remainder, the sinks of an interrupted run are brought to one position, and a new run starts."""
@@ -73,10 +75,10 @@ def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: 
 
 
 def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:
-    """Return the seq at which a run of this plan would resume an interrupted one; None: it would start over. Raises
-    IntegrityError for a journal that cannot be trusted."""
+    """Return the seq at which a run of the plan of a stage would resume an interrupted one; None: it would start over.
+    Raises IntegrityError for a journal that cannot be trusted."""
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
-    if options.force or not options.resume or plan.is_remainder or not os.path.exists(layout.journal):
+    if options.force or not options.resume or not os.path.exists(layout.journal):
         return None
     _, state = read_journal(SystemFilesystem(), layout.journal)
     wanted = (hash_plan(plan), hash_config(plan, options))

@@ -14,7 +14,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.runtime.identity import PlanChanged
 
-from .contracts import Barrier, StagePlan, WorkItem
+from .contracts import Barrier, PassPlan, WorkItem, get_whole
 from .data_layout import DataLayout
 from .files.hash_cache import HashCache
 from .fingerprints import list_published
@@ -76,7 +76,7 @@ def count_plan(
 
 
 def read_plan(
-    plan: StagePlan,
+    plan: PassPlan,
     options: StageOptions,
     layout: DataLayout,
     cache: HashCache,
@@ -98,7 +98,7 @@ def read_plan(
             item_id = item.item_id
             planned.add(item_id if item_id.isascii() else escape_surrogates(item_id))
         position.count += 1
-        if item.part_of:
+        if get_whole(item):
             if not plan.is_remainder:
                 raise OperatorError(f"item {item.item_id!r} has part_of, and the plan has not is_remainder")
             position.part_count += 1
@@ -119,7 +119,7 @@ def read_plan(
 def describe_item(item: WorkItem) -> PlanItem:
     """Return what the kernel needs to know about an item."""
     input_bytes = 0 if item.size_hint else sum(map(_get_size, item.inputs.values()))
-    return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes, bool(item.part_of))
+    return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes, bool(get_whole(item)))
 
 
 def _get_size(source: Input) -> int:
@@ -143,7 +143,7 @@ def _make_task(item: WorkItem, options: StageOptions, data: str, cache: HashCach
     return StageTask(item, found.reason, found.extras, digest)
 
 
-def fill_total(plan: StagePlan) -> StagePlan:
+def fill_total(plan: PassPlan) -> PassPlan:
     """Return the plan with the number of its items, if they are a list or tuple. With `retires` the number is only
     expected: stale items are added to it."""
     total = plan.total_items

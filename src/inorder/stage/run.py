@@ -41,7 +41,7 @@ from inorder.sinks.packed_lines import pack_lines
 
 from .autoscale import StageAutoscaler
 from .context import StageContext, call_hook
-from .contracts import StageHooks, StageOutcome, StagePlan
+from .contracts import PassHooks, PassPlan, StageHooks, StageOutcome, StagePlan, to_pass_hooks, to_pass_plan
 from .data_layout import DataLayout, create_option_folder
 from .engine import (
     answer_skipped,
@@ -83,8 +83,6 @@ def run_stage(
     sinks: Sequence[Sink] = (),
     finish: Callable[[], None] | None = None,
     manifest: MakeManifest | None = None,
-    idle: IdleProcesses | None = None,
-    run_id: str | None = None,
 ) -> StageOutcome:
     """Run every item of a plan and commit the results in plan order; resume where an earlier run was interrupted.
 
@@ -107,8 +105,6 @@ def run_stage(
         finish: Called after the sinks are closed, unless the run was stopped.
         manifest: Makes the sink for manifest rows, instead of `DATA/manifests/<stage>.jsonl`. Called with a function
             that makes the row of an entry, and with the `__config__` row. Commands that read manifests find no rows.
-        idle: Worker processes of earlier runs, which are used again and are left there at the end.
-        run_id: The id of the run, as `new_run_id` makes one; None: a new one.
 
     Returns:
         Counts, durations and errors of the run. Failed items do not raise.
@@ -121,19 +117,46 @@ def run_stage(
     """
     options = StageOptions() if options is None else options
     hooks = StageHooks() if hooks is None else hooks
+    require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
+    require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
     for name, value, kind in (("options", options, StageOptions), ("hooks", hooks, StageHooks)):
         require(isinstance(value, kind), f"{name} must be {kind.__name__}, got {type(value).__name__}")
     for name, function in (("finish", finish), ("manifest", manifest)):
         require(function is None or callable(function), f"{name} must be callable, got {type(function).__name__}")
-    require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
-    require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
+    _require_sinks(sinks)
+    return run_pass(plan, worker, options, hooks, origin=origin, sinks=sinks, finish=finish, manifest=manifest)
+
+
+def _require_sinks(sinks: Sequence[Sink]) -> None:
     require(isinstance(sinks, Sequence), f"sinks must be a list of sinks, got {type(sinks).__name__}")
     for sink in sinks:
         require(callable(getattr(sink, "apply", None)), f"sinks must be a list of sinks, got a {type(sink).__name__}")
     names = ["outputs", "manifest", *(sink.name for sink in sinks)]
     require(len(set(names)) == len(names), f"every sink needs a name of its own, got {', '.join(names)}")
+
+
+def run_pass(
+    plan: StagePlan,
+    worker: Callable[..., Any],
+    options: StageOptions,
+    hooks: StageHooks,
+    *,
+    origin: dict[str, Any] | None = None,
+    sinks: Sequence[Sink] = (),
+    finish: Callable[[], None] | None = None,
+    manifest: MakeManifest | None = None,
+    idle: IdleProcesses | None = None,
+    run_id: str | None = None,
+) -> StageOutcome:
+    """Run a pass of this package, as `run_stage` runs a stage.
+
+    Args:
+        plan: A `PassPlan`, or the plan of a stage. The same holds for `hooks`.
+        idle: Worker processes of earlier runs, which are used again and are left there at the end.
+        run_id: The id of the run, as `new_run_id` makes one; None: a new one.
+    """
     require_gpu_policy(plan, options)
-    plan = fill_total(plan)
+    plan = fill_total(to_pass_plan(plan))
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
     layout.create_folders(is_durable=options.fsync != "off")
@@ -148,7 +171,7 @@ def run_stage(
                 plan,
                 worker,
                 options,
-                hooks,
+                to_pass_hooks(hooks),
                 layout,
                 origin or {},
                 sinks,
@@ -177,10 +200,10 @@ class _StageRun:
 
     def __init__(
         self,
-        plan: StagePlan,
+        plan: PassPlan,
         worker: Callable[..., Any],
         options: StageOptions,
-        hooks: StageHooks,
+        hooks: PassHooks,
         layout: DataLayout,
         origin: dict[str, Any],
         sinks: Sequence[Sink],

@@ -18,6 +18,7 @@ from inorder.runtime.identity import is_plain
 from inorder.runtime.result_log import DecodedResult, EncodedResult, ResultRecord
 from inorder.sinks.outputs import is_intact
 
+from .contracts import get_identity
 from .files.file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
 from .inputs import AddressedInput, Input, list_files
@@ -47,7 +48,7 @@ class StageResultCodec:
 
     def identify(self, item: StageTask) -> bytes:
         """Return the identity of an item and, unless the item states it, the paths of its inputs."""
-        if item.item.identity:
+        if get_identity(item.item):
             return identify_item(item.item)
         inputs = "\x00".join([f"{name}={_identify_input(each)}" for name, each in item.item.inputs.items()])
         return identify_item(item.item) + b"\x01" + inputs.encode("utf-8", "surrogatepass")
@@ -109,7 +110,7 @@ def _check_inputs(task: StageTask, inputs: Sequence[tuple[FileStat, str]]) -> li
     found = []
     for path, (stat, digest) in zip(paths, inputs, strict=True):
         present = FileStat.read(path)
-        is_same = present.signature == stat.signature and (bool(task.item.identity) or not stat.is_racy)
+        is_same = present.signature == stat.signature and (bool(get_identity(task.item)) or not stat.is_racy)
         if not is_same and (not digest or hash_file(path) != digest):
             return None
         found.append((path, present, digest))

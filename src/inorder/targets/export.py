@@ -18,9 +18,9 @@ import msgspec
 from inorder.engines.attempt import Skip
 from inorder.errors import InfrastructureError, require
 from inorder.stage.context import StageContext
-from inorder.stage.contracts import StageHooks, StageOutcome, StagePlan, WorkItem
+from inorder.stage.contracts import PassPlan, StageHooks, StageOutcome, WorkItem
 from inorder.stage.options import StageOptions
-from inorder.stage.run import run_stage
+from inorder.stage.run import run_pass
 
 from .address import hide_secrets
 from .base import Target, TargetLayout, TargetOptions
@@ -90,8 +90,8 @@ def _run(
 ) -> StageOutcome:
     """Write the difference between one generation and the target."""
     readers = WorkerReaders(index)
-    return run_stage(
-        StagePlan(NAME, ExportItems(index, target), is_remainder=True),
+    return run_pass(
+        PassPlan(NAME, ExportItems(index, target), is_remainder=True),
         partial(work, address),
         options,
         StageHooks(worker_setup=readers.open, before_stage=readers.open, after_stage=readers.close),

@@ -12,7 +12,8 @@ import pytest
 import inorder
 from inorder.core.options import KernelOptions
 from inorder.stage import plan_reader, run
-from tests.stage.jobs import STAGE, Place
+from inorder.stage.contracts import PassPlan
+from tests.stage.jobs import STAGE, Place, to_pass_item
 from tests.stage.workers import obey
 
 COUNT = 31
@@ -148,14 +149,14 @@ def test_a_plan_that_raises_while_it_is_counted_is_an_estimate(place: Place) -> 
 @pytest.mark.parametrize("error_budget", [0, 9])
 def test_parts_of_items_are_not_counted(place: Place, error_budget: int) -> None:
     items = place.items(COUNT)
-    items[2:2] = [msgspec.structs.replace(place.item(f"part-{number}"), part_of="item-0002") for number in range(3)]
+    items[2:2] = [to_pass_item(place.item(f"part-{number}"), part_of="item-0002") for number in range(3)]
     items[7] = place.item("item-0004", "fail")
-    outcome = go(place, inorder.StagePlan(STAGE, items, is_remainder=True), error_budget=error_budget)
+    outcome = go(place, PassPlan(STAGE, items, is_remainder=True), error_budget=error_budget)
     cancelled = COUNT - 5 if error_budget == 0 else 0
     assert counts(outcome) == (COUNT, COUNT - 1 - cancelled, 0, 1, cancelled)
 
 
 def test_a_plan_that_is_resumed_has_no_parts(place: Place) -> None:
-    items = [msgspec.structs.replace(place.item("part"), part_of="item"), place.item("item")]
+    items = [to_pass_item(place.item("part"), part_of="item"), place.item("item")]
     with pytest.raises(inorder.OperatorError, match="item 'part' has part_of, and the plan has not is_remainder"):
         go(place, inorder.StagePlan(STAGE, items))

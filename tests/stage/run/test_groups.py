@@ -14,6 +14,7 @@ from inorder.engines.process import engine as process_engine
 from inorder.engines.process.lookahead import Lookahead
 from inorder.journal.records import WindowRecord
 from inorder.journal.scan import scan
+from inorder.stage.contracts import PassHooks
 from tests.stage.jobs import Place, read_lines
 from tests.support.gates import FixedSizer
 
@@ -52,7 +53,7 @@ def fail_to_count(items: Sequence[inorder.WorkItem]) -> int:
     raise RuntimeError("nothing can be counted")
 
 
-def run(place: Place, hooks: inorder.StageHooks) -> list[Any]:
+def run(place: Place, hooks: PassHooks) -> list[Any]:
     """Run the items in worker processes. Returns the first item of the group of each."""
     plan = place.plan(place.items(COUNT), total=COUNT)
     outcome = inorder.run_stage(plan, work, place.options(policy="cpu", workers=1), hooks)
@@ -61,7 +62,7 @@ def run(place: Place, hooks: inorder.StageHooks) -> list[Any]:
 
 
 def test_a_worker_reads_for_a_group_before_its_first_item(place: Place) -> None:
-    groups = run(place, inorder.StageHooks(group_size=count_five, before_group=read_group))
+    groups = run(place, PassHooks(group_size=count_five, before_group=read_group))
     sizes = [groups.count(name) for name in set(groups) - {"alone"}]
     assert sizes
     assert max(sizes) == 5
@@ -70,7 +71,7 @@ def test_a_worker_reads_for_a_group_before_its_first_item(place: Place) -> None:
 
 @pytest.mark.parametrize(("size", "before"), [(count_five, fail), (fail_to_count, read_group)])
 def test_items_are_processed_alone_if_their_group_cannot_be_read(place: Place, size: Any, before: Any) -> None:
-    assert set(run(place, inorder.StageHooks(group_size=size, before_group=before))) == {"alone"}
+    assert set(run(place, PassHooks(group_size=size, before_group=before))) == {"alone"}
     lost = [
         line for path in place.data.glob("telemetry/*.jsonl") for line in read_lines(path) if "lost" in line["event"]
     ]
@@ -79,7 +80,7 @@ def test_items_are_processed_alone_if_their_group_cannot_be_read(place: Place, s
 
 def test_threads_call_neither_hook(place: Place) -> None:
     plan = place.plan(place.items(3), total=3)
-    hooks = inorder.StageHooks(group_size=count_five, before_group=read_group)
+    hooks = PassHooks(group_size=count_five, before_group=read_group)
     assert inorder.run_stage(plan, work, place.options(policy="io"), hooks).succeeded == 3
     assert {row["group"] for row in place.rows().values() if row["status"] == "success"} == {"alone"}
 
@@ -87,7 +88,7 @@ def test_threads_call_neither_hook(place: Place) -> None:
 @pytest.mark.parametrize(("is_grouped", "entries"), [(False, 1024), (True, 16_384)])
 def test_windows_have_room_for_the_groups_of_all_workers(place: Place, is_grouped: bool, entries: int) -> None:
     """Quick items, and groups of other workers, do not wait for a group that is computed."""
-    grouped = inorder.StageHooks(group_size=count_five, before_group=read_group)
+    grouped = PassHooks(group_size=count_five, before_group=read_group)
     options = place.options(policy="io")
     inorder.run_stage(place.plan(place.items(3), total=3), work, options, grouped if is_grouped else None)
     [journal] = place.data.glob("journal/*")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage.contracts import ItemResult
+from inorder.stage.contracts import ItemResult, PassHooks
 from tests.stage.jobs import Place
 from tests.stage.workers import before, count_two, failing_setup, interrupting, leaving, setting_up, shout, telling
 
@@ -173,7 +173,7 @@ def test_fields_for_telemetry_that_cannot_be_written_are_a_warning(place: Place,
 @pytest.mark.req("RUN-6", "API-3")
 @pytest.mark.parametrize(("leave", "said"), [(leaving, "SystemExit: 3"), (interrupting, "KeyboardInterrupt: ")])
 def test_whatever_a_hook_raises_ends_no_worker_process(place: Place, leave: Any, said: str) -> None:
-    hooks = inorder.StageHooks(worker_setup=leave, before_item=leave, group_size=count_two, before_group=leave)
+    hooks = PassHooks(worker_setup=leave, before_item=leave, group_size=count_two, before_group=leave)
     outcome = place.run(place.items(4), hooks=hooks, policy="cpu", workers=1)
     assert (outcome.succeeded, outcome.failed) == (4, 0)
     for row in place.rows().values():

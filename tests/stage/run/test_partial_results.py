@@ -16,7 +16,7 @@ from inorder.sinks.base import Entry, Sink
 from inorder.sinks.memory import MemorySink
 from inorder.sinks.sqlite import SqliteSink
 from inorder.stage.context import StageContext
-from tests.stage.jobs import STAGE, Place
+from tests.stage.jobs import STAGE, Place, to_pass_item
 from tests.stage.workers import note
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS parts (name TEXT PRIMARY KEY, value TEXT, is_partial INTEGER)"
@@ -178,7 +178,8 @@ def make_known(place: Place, names: str, identity: str = "") -> list[inorder.Wor
     paths = [place.item(name).inputs["text"] for name in names]
     texts = [Path(path).read_text(encoding="utf-8") for path in paths]
     return [
-        place.item(name, "ok", outputs={}, identity=identity or text) for name, text in zip(names, texts, strict=True)
+        to_pass_item(place.item(name, "ok", outputs={}), identity=identity or text)
+        for name, text in zip(names, texts, strict=True)
     ]
 
 

@@ -13,9 +13,12 @@ from inorder.journal.writer import JournalWriter
 from inorder.runtime.commit import CommitJournal
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry
-from inorder.sinks.sqlite import SqliteSink
+from inorder.sinks.sqlite import DatabaseSink
 from inorder.stage.context import StageContext
-from tests.stage.jobs import STAGE, Place
+from inorder.stage.contracts import PassPlan
+from inorder.stage.run import run_pass
+from tests.sinks.harnesses import KeepingSink
+from tests.stage.jobs import STAGE, Place, to_pass_item
 from tests.stage.workers import note
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS library (name TEXT PRIMARY KEY, value TEXT, is_partial INTEGER)"
@@ -57,18 +60,16 @@ def run(
     done = read(place)
     paths = {name: place.item(name).inputs["text"] for name in names}
     items = [
-        place.item(
-            name,
-            "fail" if name == failing else "ok",
-            outputs={},
+        to_pass_item(
+            place.item(name, "fail" if name == failing else "ok", outputs={}),
             identity=Path(path).read_text(encoding="utf-8"),
         )
         for name, path in paths.items()
         if name not in done
     ]
-    plan = inorder.StagePlan(STAGE, items, is_remainder=True)
-    sink = SqliteSink(str(place.data / "library.sqlite"), SCHEMA, write, keeps=True)
-    return inorder.run_stage(plan, worker, place.options(**options), sinks=[sink])
+    plan = PassPlan(STAGE, items, is_remainder=True)
+    sink = KeepingSink(str(place.data / "library.sqlite"), SCHEMA, write)
+    return run_pass(plan, worker, place.options(**options), inorder.StageHooks(), sinks=[sink])
 
 
 def committed(place: Place) -> list[str]:
@@ -81,9 +82,9 @@ def committed(place: Place) -> list[str]:
 def test_an_interrupted_run_leaves_one_row_for_each_item_of_the_library(
     place: Place, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    apply, commit = SqliteSink.apply, CommitJournal.write_commit
+    apply, commit = DatabaseSink.apply, CommitJournal.write_commit
 
-    def crash(self: SqliteSink, entries: Sequence[Entry]) -> Any:
+    def crash(self: DatabaseSink, entries: Sequence[Entry]) -> Any:
         if moment == "before the library":
             raise Crashed
         apply(self, entries)
@@ -97,7 +98,7 @@ def test_an_interrupted_run_leaves_one_row_for_each_item_of_the_library(
         if moment == "after the journal":
             patch.setattr(CommitJournal, "write_commit", crash_later)
         else:
-            patch.setattr(SqliteSink, "apply", crash)
+            patch.setattr(DatabaseSink, "apply", crash)
         with pytest.raises(Crashed):
             run(place, workers=1, cancel_grace_s=0)
     held = list(read(place))

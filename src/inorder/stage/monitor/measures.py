@@ -1,6 +1,7 @@
 """Sums of what the workers of a run report of their items with `ctx.measure`."""
 
 from inorder.sinks.base import Entry
+from inorder.stage.contracts import get_whole
 from inorder.stage.manifest.entries import get_result
 
 NAMES_MAX = 100
@@ -27,7 +28,7 @@ class MeasureSums:
         result = get_result(entry)
         if result is None:
             return
-        is_part = bool(entry.item.part_of)
+        is_part = bool(get_whole(entry.item))
         self.input_bytes += 0 if is_part else result.input_bytes  # the whole item reads the same
         key = entry.item.batch_key
         if not key and not result.measures:

@@ -19,7 +19,7 @@ from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry
-from inorder.stage.contracts import StageOutcome, StagePlan
+from inorder.stage.contracts import PassPlan, StageOutcome, get_whole
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.options import StageOptions
 
@@ -59,7 +59,7 @@ _SKIP = int(State.TERMINAL_SKIP)
 class RunMonitor:
     """Observes every step of a run and every committed entry."""
 
-    def __init__(self, plan: StagePlan, options: StageOptions, layout: DataLayout, run_id: str) -> None:
+    def __init__(self, plan: PassPlan, options: StageOptions, layout: DataLayout, run_id: str) -> None:
         self._plan = plan
         self._options = options
         self._run_id = run_id
@@ -174,7 +174,7 @@ class RunMonitor:
                 self._emit_item(entry, fields[entry.seq])
             if entry.outcome == _SUCCESS:
                 self._sums.record(entry)
-            if entry.item.part_of:
+            if get_whole(entry.item):
                 self._parts[entry.outcome] += 1
                 continue
             self._counts[entry.outcome] += 1
@@ -372,7 +372,7 @@ class RunMonitor:
         """Return the `item_id` of a seq that is not handed over for commit, or of the item that it is a part of; empty:
         it is unknown."""
         task = None if self._runtime is None else self._runtime.find_item(seq)
-        return "" if task is None else escape_surrogates(task.item.part_of or task.item.item_id)
+        return "" if task is None else escape_surrogates(get_whole(task.item) or task.item.item_id)
 
     def _find_own_id(self, seq: int) -> str:
         """Return the `item_id` of a seq, also of a part, for the log of attempts."""
