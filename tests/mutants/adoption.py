@@ -37,7 +37,7 @@ ADOPTION_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a racy stat without a hash is trusted",
         "stage/staged_results.py",
-        "present.signature == stat.signature and (bool(task.item.identity) or not stat.is_racy)",
+        "present.signature == stat.signature and (bool(get_identity(task.item)) or not stat.is_racy)",
         "present.signature == stat.signature",
         f"{_STAGE}::test_an_input_without_a_hash_is_trusted_only_if_its_stat_proves_it[False]",
     ),
