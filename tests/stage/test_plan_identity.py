@@ -39,7 +39,7 @@ def interrupt(place: Place, items: Any, **options: Any) -> int:
             raise inorder.StageError("not yet", category="io", retryable=True)
         return obey(item, ctx)
 
-    known = {"workers": 1, "cancel_grace_s": 0, "retries": 1000, "retry_backoff_s": 0.01}
+    known = {"workers": 1, "cancel_grace_s": 60, "retries": 1000, "retry_backoff_s": 0.01}
     outcome = place.run(items, worker, inorder.StageHooks(after_item=after_item), **(known | options))
     assert outcome.stop_kind == "cancelled"
     place.called()
