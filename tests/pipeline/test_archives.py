@@ -235,7 +235,7 @@ def test_a_run_that_stops_after_the_listing_leaves_nothing_out(
         library.run(docs)
         write(docs, **{"box.zip": make_zip({"birch.md": BIRCH + b"more", "elm.md": b"# Elm\n"})})
     with monkeypatch.context() as patch:
-        patch.setattr("inorder.pipeline.passes.run_stage", _stop)
+        patch.setattr("inorder.pipeline.passes.run_pass", _stop)
         with pytest.raises(KeyboardInterrupt):
             library.run(docs)
     outcome = library.run(docs)

@@ -7,25 +7,7 @@ power loss it may also hold less. Recovery checks the journaled positions from t
 one that the sink still `holds`, and calls `roll_back` with it. Everything after it is computed again, with the same
 bytes.
 
-The rules, which `inorder.sinks.testing` checks for every sink:
-
-* `apply` applies one run in one write or one transaction. A run begins at the position of the sink. A run that leaves a
-  gap or was applied before is refused.
-* Every entry advances the position. A success applies its payload and files; a failure applies the partial result that
-  its worker handed over, if there is one (`Entry.applies`); a skip applies nothing.
-* What `apply` did is visible to readers when it returns, and survives the death of the process. `sync` makes it
-  durable: it then survives a power loss too.
-* The position and the content follow from the entries alone, however they were divided into runs.
-* `roll_back` to a position that the sink holds restores its content at that position, byte for byte. It is idempotent.
-  Position 0 is always held: it is the empty sink.
-* A run begins with `roll_back`, also when there is nothing to undo. A sink that does not know its own position refuses
-  everything before that.
-* A sink that fails raises. This run does not use it again; the next one begins with recovery.
-
-A sink with transactions stores its position together with its rows, so the two always agree, but it cannot undo a
-transaction. It may *stay ahead* instead: it `holds` every position below its own, reports the earlier position after
-`roll_back`, and `apply` skips what is stored already. Either way no seq is applied twice. At position 0 such a sink
-becomes empty too.
+The rules are in the documentation of `Sink`, and `inorder.sinks.testing` checks them for every sink.
 
 A sink may have two more methods. `origin` returns the position at which a new run begins, if that is not the empty
 sink. `complete` is called once every entry of a run is applied, before the journal records its end. See `find_origin`
@@ -146,7 +128,27 @@ class AppliedRun(msgspec.Struct, frozen=True):
 
 
 class Sink(Protocol):
-    """A place that results are committed to. The rules are at the top of `inorder.sinks.base`.
+    """A place that results are committed to.
+
+    The rules, which `inorder.testing.SINK_RULES` checks:
+
+    * `apply` applies one run in one write or one transaction. A run begins at the position of the sink. A run that
+      leaves a gap or was applied before is refused.
+    * Every entry advances the position. A success applies its payload and files; a failure applies the partial result
+      that its worker handed over, if there is one (`Entry.applies`); a skip applies nothing.
+    * What `apply` did is visible to readers when it returns, and survives the death of the process. `sync` makes it
+      durable: it then survives a power loss too.
+    * The position and the content follow from the entries alone, however they were divided into runs.
+    * `roll_back` to a position that the sink holds restores its content at that position, byte for byte. It is
+      idempotent. Position 0 is always held: it is the empty sink.
+    * A run begins with `roll_back`, also when there is nothing to undo. A sink that does not know its own position
+      refuses everything before that.
+    * A sink that fails raises. This run does not use it again; the next one begins with recovery.
+
+    A sink with transactions stores its position together with its rows, so the two always agree, but it cannot undo a
+    transaction. It may *stay ahead* instead: it `holds` every position below its own, reports the earlier position
+    after `roll_back`, and `apply` skips what is stored already. Either way no seq is applied twice. At position 0 such
+    a sink becomes empty too.
 
     >>> from inorder.sinks import MemorySink, Sink
     >>> sink: Sink = MemorySink()

@@ -172,7 +172,7 @@ class StageContext:
         if name not in outputs:
             declared = ", ".join(outputs) or "none"
             raise KeyError(f"the item declares no output {name!r}; declared outputs: {declared}")
-        return Path(self.stage_file(resolve_output(os.fspath(self.data), outputs[name])))
+        return Path(stage_file(self, resolve_output(os.fspath(self.data), outputs[name])))
 
     def deliver(self, value: Any) -> None:
         """Pass a value to the stage's own sinks when the item is committed."""
@@ -189,13 +189,15 @@ class StageContext:
         if self.item is not None:
             self.removals += list_published(os.fspath(self.data), self.item.outputs)
 
-    def stage_file(self, relative: str) -> str:
-        """The staged path of a file of this attempt: unique per attempt, with the same suffix."""
-        if relative not in self.files:
-            self._token = self._token or os.urandom(8).hex()
-            ending = relative.rpartition("/")[2][-_ENDING_MAX:]
-            self.files[relative] = f"{self._staging}/{self._token}-{len(self.files)}-{ending}"
-        return self.files[relative]
+
+def stage_file(context: StageContext, relative: str) -> str:
+    """Return the staged path of a file of an attempt: unique per attempt, with the same suffix."""
+    files = context.files
+    if relative not in files:
+        context._token = context._token or os.urandom(8).hex()
+        ending = relative.rpartition("/")[2][-_ENDING_MAX:]
+        files[relative] = f"{context._staging}/{context._token}-{len(files)}-{ending}"
+    return files[relative]
 
 
 def call_hook(hook: Callable[..., Any] | None, warn: Callable[[str], None], name: str, *arguments: Any) -> Any:

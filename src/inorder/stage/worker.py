@@ -19,7 +19,7 @@ from inorder.engines.error_table import Classify
 from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.options import StageOptions
 
-from .context import StageContext, call_hook
+from .context import StageContext, call_hook, stage_file
 from .contracts import StageError, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .files.file_stat import FileStat
@@ -294,7 +294,7 @@ class StageWork:
         for name, declared in item.outputs.items():
             path = resolve_output(os.fspath(context.data), declared)
             try:
-                size, checksum = checksum_file(context.stage_file(path))
+                size, checksum = checksum_file(stage_file(context, path))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise self._make_error(item, f"the worker did not write its output {name!r}") from None
             if size == 0:
@@ -320,7 +320,7 @@ class StageWork:
 
     def _write_fingerprint(self, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
         path = locate_fingerprint({name: record.path for name, record in fingerprint.outputs.items()}) or ""
-        staged, data = context.stage_file(path), fingerprint.encode()
+        staged, data = stage_file(context, path), fingerprint.encode()
         file = SystemFilesystem().open(staged)
         try:
             file.append(data)
