@@ -8,9 +8,8 @@ files `Filesystem`, `SystemFilesystem` and `write_atomic`. The rules that a sink
 
 from typing import TYPE_CHECKING
 
-from inorder.lazy_names import make_getattr
-
 from inorder.host.filesystem import Filesystem, SystemFilesystem, write_atomic
+from inorder.lazy_names import make_getattr
 
 from .base import AppliedRun, Entry, Output, Position, Sink, advance_position, check_run
 
