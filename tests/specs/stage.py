@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from inorder import WorkItem
+from inorder.runtime import run_options
 from inorder.serve.api.metrics import FILE_FAMILIES
 from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage import contracts, freshness
@@ -41,7 +42,10 @@ def item() -> str:
 
 
 def options() -> str:
-    return _fields("StageOptions", module=stage_options)
+    own = {field.name: field for field in fields_of(stage_options, "StageOptions")}
+    shared = {field.name: field for field in fields_of(run_options, "RunOptions")}
+    rows = [(code(field.name), code(field.default), field.meaning) for field in (own | (shared | own)).values()]
+    return table(("field", "default", "meaning"), rows)
 
 
 def outcome() -> str:

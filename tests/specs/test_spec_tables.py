@@ -20,11 +20,15 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("ledger.md", "states"): declared.states,
     ("ledger.md", "transitions"): declared.transitions,
     ("ledger.md", "pairs"): declared.pairs,
-    ("ledger.md", "ledger-options"): lambda: option_table("lease_ms", "windows.span_max", "commit_run_max"),
+    ("ledger.md", "ledger-options"): lambda: option_table(
+        "lease_ms", "windows.span_max", "commit_run_max", "announces"
+    ),
     ("windows.md", "windows"): lambda: declared.user_limits("Windows"),
     ("windows.md", "window-record"): declared.window_record,
     ("windows.md", "window-sizing"): declared.sizing,
-    ("windows.md", "window-options"): lambda: option_table("windows.", "schedule", "aged_ms", "batch_max"),
+    ("windows.md", "window-options"): lambda: option_table(
+        "windows.", "schedule", "aged_ms", "batch_max", "expected_bytes"
+    ),
     ("backpressure.md", "budgets"): lambda: declared.user_limits("Budgets"),
     ("backpressure.md", "pressure-signals"): declared.signals,
     ("backpressure.md", "pressure-levels"): observed.levels,
