@@ -3,6 +3,7 @@
 import math
 import pickle
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -91,8 +92,9 @@ def test_the_mapping_of_the_user_decides_before_the_exception_itself() -> None:
         (lambda error: True, "it must return (category, retryable) or None, got True"),
         (lambda error: ("io", "yes"), "it must return (category, retryable) or None, got ('io', 'yes')"),
         (raise_again, "LookupError: not in my table"),
+        (sys.exit, "SystemExit: reset"),
     ],
-    ids=["no category", "no tuple", "no flag", "raises"],
+    ids=["no category", "no tuple", "no flag", "raises", "exits"],
 )
 def test_a_mapping_that_is_wrong_is_ignored_and_the_message_says_so(classify: Any, complaint: str) -> None:
     failure = classify_error(ConnectionError("reset"), classify)

@@ -133,7 +133,7 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
     if classify is not None:
         try:
             category, retryable = apply_mapping(classify, error) or (category, retryable)
-        except Exception as mistake:
+        except BaseException as mistake:
             message += f" (classify was ignored: {type(mistake).__name__}: {mistake})"
     if retryable and wait_s > RETRY_AFTER_S_MAX:
         retryable = False

@@ -69,7 +69,7 @@ def _ask_item(item: WorkItem, data: str, *, fingerprinting: bool) -> Freshness:
     try:
         is_satisfied = bool(ask(*arguments, **options))
         outputs = {name: resolve_output(data, path) for name, path in item.outputs.items()}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Freshness(False, f"its method satisfies raised {type(error).__name__}: {error}")
     if not is_satisfied:
         return Freshness(False, "its method satisfies returned False")

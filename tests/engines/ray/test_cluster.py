@@ -87,8 +87,11 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
         ({"cpus": 0}, "a worker must need at least one resource: set cpus, gpus or resources"),
         ({"cpus": 0, "resources": {"disk": 0}}, "a worker must need at least one resource"),
         ({"files": "everywhere"}, "files must be one of auto, shared, send, got 'everywhere'"),
-        ({"send_bytes_max": -1}, "send_bytes_max must be at least 0, got -1"),
-        ({"start_timeout_s": 0}, "start_timeout_s must be above 0, got 0"),
+        ({"send_bytes_max": -1}, "send_bytes_max must be a whole number of at least 0, got -1"),
+        ({"send_bytes_max": "1"}, "send_bytes_max must be a whole number of at least 0, got '1'"),
+        ({"start_timeout_s": 0}, "start_timeout_s must be a number above 0, got 0"),
+        ({"start_timeout_s": "1"}, "start_timeout_s must be a number above 0, got '1'"),
+        ({"resources": "ssd"}, "resources must be a mapping of names to numbers, got str"),
     ],
 )
 def test_an_invalid_option_is_refused_in_one_line(options: dict[str, Any], said: str) -> None:

@@ -48,6 +48,8 @@ class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
             f"address must be HOST:PORT or auto, got {address!r}; Ray client connections (ray://) are not supported: "
             "run this command on a machine of the cluster",
         )
+        kind = type(self.resources).__name__
+        require(isinstance(self.resources, Mapping), f"resources must be a mapping of names to numbers, got {kind}")
         for name in self.resources:
             is_custom = isinstance(name, str) and name != "" and name not in _RESERVED
             require(is_custom, f"invalid resource name {name!r}; use cpus and gpus for CPUs and GPUs")
@@ -57,8 +59,10 @@ class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
         require(self.gpus <= 1 or self.gpus % 1 == 0, f"gpus per worker must be whole or at most 1, got {self.gpus!r}")
         require(any(self.demands().values()), "a worker must need at least one resource: set cpus, gpus or resources")
         require(self.files in FILES, f"files must be one of {', '.join(FILES)}, got {self.files!r}")
-        require(self.send_bytes_max >= 0, f"send_bytes_max must be at least 0, got {self.send_bytes_max}")
-        require(self.start_timeout_s > 0, f"start_timeout_s must be above 0, got {self.start_timeout_s}")
+        is_whole = type(self.send_bytes_max) is int and self.send_bytes_max >= 0
+        require(is_whole, f"send_bytes_max must be a whole number of at least 0, got {self.send_bytes_max!r}")
+        is_number = type(self.start_timeout_s) in (int, float) and self.start_timeout_s > 0
+        require(is_number, f"start_timeout_s must be a number above 0, got {self.start_timeout_s!r}")
 
     def demands(self) -> dict[str, float]:
         """The resources that one worker takes of a node."""
