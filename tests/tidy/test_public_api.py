@@ -42,6 +42,21 @@ def test_dir_of_the_package_lists_nothing_else() -> None:
     assert dir(inorder) == sorted(inorder.__all__)
 
 
+@pytest.mark.req("API-1")
+def test_the_public_names_fit_one_page() -> None:
+    assert len(inorder.__all__) <= 30
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [("Chunk", "inorder.dataset"), ("Lane", "inorder.lanes"), ("InvariantViolation", "inorder.errors")],
+)
+def test_a_name_that_moved_is_found_with_a_warning(name: str, home: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"inorder.{name} is now {home}.{name}; the old name goes in 0.4"):
+        found = getattr(inorder, name)
+    assert found is getattr(importlib.import_module(home), name)
+
+
 def list_examples() -> list[object]:
     """Every public name as a case. The harness for sinks kills a process."""
     process = {True: [pytest.mark.process], False: []}

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,39 @@ def test_user_code_passes_strict_type_checking_and_a_wrong_use_does_not(tmp_path
     for line, complaint in enumerate(wrong.values(), start=3):
         found = [text for text in checked.stdout.splitlines() if f"wrong.py:{line}: error" in text]
         assert complaint in "".join(found)
+
+
+JOB = """
+import inorder
+from collections.abc import Awaitable
+class QueueFull(Exception): ...
+class Page: ...
+async def fetch_async(url: str) -> Page: return Page()
+def fetch(url: str) -> Page: return Page()
+def host_of(url: str) -> str: return url
+def parse(path: str) -> int: return 1
+def convert(path: str) -> int: return 1
+def encode(page: Page) -> bytes: return b""
+def store(page: Page) -> None: ...
+async def store_async(page: Page) -> None: ...
+urls = files = ["a"]
+path = "a"
+"""
+
+
+@pytest.mark.process
+@pytest.mark.req("API-3")
+def test_every_block_of_the_guide_on_imap_passes_strict_type_checking(tmp_path: Path, cache: Path) -> None:
+    guide = (GUIDES / "your-own-job.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^( *)```python\n(.*?)```", guide, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 9
+    for number, (_, block) in enumerate(blocks):
+        code = textwrap.dedent(block)
+        if "async " in code:
+            code = code.replace("fetch,", "fetch_async,").replace("store(", "store_async(")
+        (tmp_path / f"block{number}.py").write_text(JOB + code, encoding="utf-8")
+    checked = check_types(tmp_path, cache)
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.process

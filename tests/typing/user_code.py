@@ -1,6 +1,6 @@
 """Code as a user writes it, for `mypy --strict` in `test_user_code.py`; `assert_type` states what is promised."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -18,6 +18,23 @@ def classify(error: BaseException) -> tuple[str, bool] | None:
     return ("provider", True) if isinstance(error, LookupError) else None
 
 
+async def parse_async(text: str) -> int:
+    return int(text)
+
+
+async def read_lines() -> AsyncIterator[str]:
+    yield "1"
+
+
+async def iterate_async(lines: Sequence[str]) -> None:
+    async with inorder.imap(parse_async, lines, workers=100) as results:
+        assert_type(results, inorder.Imap[int])
+        async for number in results:
+            assert_type(number, int)
+    async for result in inorder.imap(parse, read_lines(), errors="yield"):
+        assert_type(result, int | inorder.ItemError)
+
+
 def iterate(lines: Sequence[str]) -> None:
     raising = inorder.imap(parse, lines, workers=2, timeout_s=30, retries=2)
     assert_type(raising, inorder.Imap[int])
@@ -32,6 +49,12 @@ def iterate(lines: Sequence[str]) -> None:
             assert_type(result.attempts, int)
         else:
             assert_type(result, int)
+
+    unordered = inorder.imap(parse, lines, order="none")
+    assert_type(next(unordered), int)
+    inorder.imap(parse, lines, order="key", key=len)
+    with inorder.Executor(workers=2, timeout_s=5) as executor:
+        assert_type(executor.submit(parse, "1").result(), int)
 
     with inorder.imap(
         parse,

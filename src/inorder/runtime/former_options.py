@@ -48,6 +48,7 @@ def read_former(former: FormerOptions, where: str | None, options: RunOptions | 
     policy, engine = given.pop("policy", None), given.pop("engine", None)
     if policy is not None or engine is not None:
         where = _find_place(policy, engine, where)
+        _warn("imap(policy=..., engine=...)", f"where={where!r}")
     for name in given:
         _warn(f"imap({name}=...)", f"options=inorder.RunOptions({name}=...)")
     given = {name: value for name, value in given.items() if value is not None}
@@ -63,7 +64,6 @@ def _find_place(policy: Any, engine: Any, where: str | None) -> str:
         found = "ray"
     else:
         found = _PLACES[policy or "io"]
-    _warn("imap(policy=..., engine=...)", f"where={found!r}")
     return found
 
 
