@@ -62,13 +62,22 @@ class _Launcher(Popen):
         their_end, our_end = os.pipe()
         self.finalizer = util.Finalize(self, _close_all, (self.sentinel, our_end))
         try:
-            command = [os.fsencode(word) for word in spawn.get_command_line(tracker_fd=tracker, pipe_handle=their_end)]
+            command = [os.fsencode(word) for word in _make_command(tracker, their_end)]
             inherited = [*self._inherited, tracker, their_end, their_sentinel]
             self.pid = util.spawnv_passfds(os.fsencode(spawn.get_executable()), command, inherited)
             with open(our_end, "wb", closefd=False) as file:
                 file.write(message.getbuffer())
         finally:
             _close_all(their_end, their_sentinel)
+
+
+def _make_command(tracker: Any, pipe: int) -> list[str]:
+    """Return the command of a process that ends without a word if its parent is killed before it has sent anything."""
+    command = spawn.get_command_line(tracker_fd=tracker, pipe_handle=pipe)
+    if "-c" in command:
+        program = command.index("-c") + 1
+        command[program] = f"try:\n    {command[program]}\nexcept EOFError:\n    raise SystemExit(1) from None"
+    return command
 
 
 def _close_all(*descriptors: int) -> None:
