@@ -14,7 +14,7 @@ _POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
 _LIBRARY_POWER = "tests/library/test_power.py::test_readers_find_a_generation_whole_and_what_was_synced_is_there"
 _TARGET = "tests/targets/test_target_sink.py"
 _DIFFERENCE = "tests/targets/test_difference.py"
-_ADDRESS = "tests/targets/test_address.py"
+_ADDRESS = "tests/host/test_credentials.py"
 _FEW = f"{_CALLS}::test_files_are_published_by_a_rename_and_become_durable_with_their_folders"
 
 SINKS_MUTANTS: tuple[Mutant, ...] = (
@@ -247,23 +247,23 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the password of an address is shown",
-        "targets/address.py",
-        'f"{scheme}://{user}{separator}{place}{path}{query}"',
-        'f"{scheme}://{host}{path}{query}"',
-        f"{_ADDRESS}::test_an_address_is_shown_without_its_secrets",
+        "host/credentials.py",
+        'f"{found[1]}://{user}{place}{found[3]}',
+        'f"{found[1]}://{found[2]}{found[3]}',
+        f"{_ADDRESS}::test_an_address_is_shown_without_its_credentials",
     ),
     Mutant(
         "the command line is recorded with its passwords",
         "stage/manifest/rows.py",
-        "for argument in hide_passwords(sys.argv)]",
-        "for argument in sys.argv]",
+        "escape_surrogates(redact(argument)) for",
+        "escape_surrogates(argument) for",
         "tests/stage/manifest/test_rows.py::test_the_row_of_a_run_has_the_command_line_without_passwords",
     ),
     Mutant(
         "half of a password with a slash is taken for a host and shown",
-        "targets/address.py",
-        "    if has_split_password(rest):\n",
-        "    if False:\n",
+        "host/credentials.py",
+        "    if has_split_password(text[found.start(2) :]):\n        raise",
+        "    if False:\n        raise",
         f"{_ADDRESS}::test_a_password_that_ends_at_the_wrong_place_is_refused_and_not_repeated",
     ),
 )

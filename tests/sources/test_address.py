@@ -50,12 +50,8 @@ def test_an_address_that_cannot_be_read_is_refused(text: str, reason: str) -> No
     "text",
     [
         "s3://id:SESAME@bucket/a",
-        "https://user:SESAME@host/a.pdf",
         "sftp://user:SESAME@host/a",
         "zip://a::s3://id:SESAME@bucket/box.zip",
-        "https://bucket.example/a.pdf?X-Amz-Credential=x&X-Amz-Signature=SESAME",
-        "https://account.example/a.pdf?sv=1&sig=SESAME",
-        "https://host/a.pdf?access_token=SESAME",
         "zip://a::https://host/box.zip?sig=SESAME",
     ],
 )
@@ -70,7 +66,7 @@ def test_an_address_with_credentials_is_refused_without_repeating_them(bucket: B
 
 @pytest.mark.parametrize(
     "text",
-    ["s3://id:SES/AME@bucket/a", "sftp://user:SES/AME@host/a", "https://user:SES#AME@host/a", "az://a:SES?AME@b"],
+    ["s3://id:SES/AME@bucket/a", "sftp://user:SES/AME@host/a", "az://a:SES?AME@b"],
 )
 def test_a_password_with_a_slash_is_refused_without_repeating_a_part_of_it(bucket: Bucket, text: str) -> None:
     ended = bucket.command("run", text)

@@ -61,7 +61,7 @@ class FakeServer:
 
         return wait_or_skip
 
-    def _post(self, url: str, body: bytes, headers: Any, timeout_s: float, bytes_max: int) -> bytes:
+    def _post(self, url: str, body: bytes, headers: Any, timeout_s: float, bytes_max: int, *_: Any) -> bytes:
         texts = json.loads(body)["inputs"]
         self.sizes.append(len(texts))
         self.timeouts.append(timeout_s)

@@ -46,6 +46,10 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         from inorder.cli.command_group import invoke
 
+        if any("://" in each for each in arguments):
+            from inorder.cli.options import warn_of_credentials
+
+            warn_of_credentials(arguments)
         return invoke(list(arguments))
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else Exit.DONE

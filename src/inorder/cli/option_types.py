@@ -4,7 +4,8 @@ import math
 import re
 from typing import Any
 
-from inorder.targets.address import has_scheme, hide_secrets
+from inorder.host.credentials import hide_credentials
+from inorder.targets.address import has_scheme
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -63,14 +64,21 @@ class TextType(OptionType):
 
 
 class AddressType(TextType):
-    """The address of a target. Secrets in it are not part of the value: see `inorder.targets.address`."""
+    """The address of a target, without its credentials: see `inorder.host.credentials`."""
 
     _kind = "an address, as in postgresql://host/database"
 
     def parse_value(self, found: Any) -> str:
         if not isinstance(found, str) or not has_scheme(found):
             raise InvalidValue
-        return hide_secrets(found)
+        return hide_credentials(found)
+
+
+class ProviderType(TextType):
+    """A provider of vectors. The credentials in the address of a server are not part of the value."""
+
+    def parse_value(self, found: Any) -> str:
+        return hide_credentials(super().parse_value(found))
 
 
 class ChoiceType(OptionType):

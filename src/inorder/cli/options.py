@@ -6,6 +6,7 @@ and `timeout_s` in `inorder.toml`. What people set every day (`EVERYDAY`) is a f
 name no defaults: those depend on the stage, and are computed when help is shown.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from inorder.cli.option_spec import OptionSpec, Section, index_by_name, make_part_option
@@ -19,9 +20,12 @@ from inorder.cli.option_types import (
     SizeType,
     TextType,
 )
+from inorder.cli.output import info
 from inorder.cli.step_options import OWN
 from inorder.cli.tuning_options import TUNING
 from inorder.engines.base import WORKERS_MAX
+from inorder.errors import OperatorError
+from inorder.host.credentials import hide_credentials, redact
 
 PROFILE = "profile"
 """Names a profile; can be given on the command line and in the environment only."""
@@ -163,3 +167,33 @@ EVERYDAY = frozenset(
 """Options that are flags of commands. All others are set with `--set`."""
 
 ALL = SHARED | {name: option for options in OWN.values() for name, option in options.items()}
+
+_INSTEAD = {
+    "http": "set FSSPEC_HTTP, which fsspec reads",
+    "https": "set FSSPEC_HTTPS, which fsspec reads",
+    "postgresql": "set PGPASSWORD, or use ~/.pgpass",
+    "qdrant": "set QDRANT_API_KEY",
+}
+"""What keeps credentials out of the process list, by the scheme of an address that no variable of ours takes."""
+
+
+def warn_of_credentials(arguments: Sequence[str]) -> None:
+    """Print a warning for each argument that is an address with credentials. They work."""
+    variables = {each: option.variable for option in ALL.values() for each in option.spellings}
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        name, equals, value = argument.partition("=") if argument.startswith("--") else (before, "", argument)
+        if not _has_credentials(value):
+            continue
+        variable = variables.get(name)
+        instead = _INSTEAD.get(value.partition("://")[0].rpartition(":")[2])
+        if instead is not None:  # other addresses with credentials are refused
+            instead = f"set {variable} to the address" if variable else instead
+            shown = f"{name}{equals}{redact(value)}" if equals else redact(value)
+            info(f"warning: {shown}: the process list shows credentials in a command line; instead, {instead}")
+
+
+def _has_credentials(text: str) -> bool:
+    try:
+        return hide_credentials(text) != text
+    except OperatorError:  # the command refuses it
+        return False

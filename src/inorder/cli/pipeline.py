@@ -29,6 +29,7 @@ from inorder.host.blas import limit_blas_threads
 from inorder.host.memory import limit_free_memory
 from inorder.stage.data_layout import require_current_data, require_directory
 from inorder.stage.options import StageOptions
+from inorder.stage.sources import is_address
 
 if TYPE_CHECKING:
     from inorder.pipeline.outcome import RunOutcome
@@ -138,15 +139,27 @@ def _make_request(
     from inorder.sources.address import resolve_source
 
     settings = _make_settings(reader, own, steps)
+    found = {os.fspath(source): os.fspath(resolve_source(source)) for source in sources}
     recorded = {step: _list_own_values(settings, step) for step in STEPS}
     return RunRequest(
-        sources=tuple(os.fspath(resolve_source(source)) for source in sources),
+        sources=_require_distinct(found),
         name=name,
         settings=settings,
         options=replace_fields(options, {TIMEOUT: settings.timeouts_s[DOCTAGS]}),
         retries=retries,
         origin={_SETTINGS: recorded},
     )
+
+
+def _require_distinct(found: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the places of sources. Raises OperatorError if two addresses differ in credentials alone."""
+    places = list(found.values())
+    for given, place in found.items():
+        require(
+            given == place or not is_address(place) or places.count(place) == 1,
+            f"two sources differ in credentials alone: {place}; run one after the other, in two DATA directories",
+        )
+    return tuple(places)
 
 
 def _make_settings(

@@ -3,7 +3,16 @@
 from functools import partial
 
 from inorder.cli.option_spec import OptionSpec, Section, index_by_name, make_part_option
-from inorder.cli.option_types import AddressType, ChoiceType, FlagType, IntegerType, NumberType, SecondsType, TextType
+from inorder.cli.option_types import (
+    AddressType,
+    ChoiceType,
+    FlagType,
+    IntegerType,
+    NumberType,
+    ProviderType,
+    SecondsType,
+    TextType,
+)
 
 _content, _output = (partial(OptionSpec, section) for section in (Section.CONTENT, Section.OUTPUT))
 _limit = partial(make_part_option, Section.CONTENT, "server")
@@ -57,12 +66,12 @@ OWN = {
     "embed": index_by_name(
         _content(
             "dense",
-            TextType(),
+            ProviderType(),
             "Dense vectors: static, hash, hash:N, wordllama, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
             "openai:URL#MODEL or none.",
             "PROVIDER",
         ),
-        _content("sparse", TextType(), "Sparse vectors: splade:NAME or none.", "PROVIDER"),
+        _content("sparse", ProviderType(), "Sparse vectors: splade:NAME or none.", "PROVIDER"),
         _limit("in_flight", IntegerType(1, 10**4, unit="requests"), "Concurrent requests."),
         _limit(
             "rate_per_s", NumberType("none", unit="requests/s"), "Requests per second on average, including retries."

@@ -1,13 +1,14 @@
 """Addresses of object stores and servers, such as `s3://bucket/prefix`, and the packages that each protocol needs.
 
 They are opened through fsspec. Credentials come from the environment, as each protocol's own tools take them. An
-address with a password is refused: addresses are written to manifests, reports and messages.
+address with a password is refused.
 """
 
 import re
 from typing import Any, NamedTuple
 
 from inorder.errors import OperatorError
+from inorder.host.credentials import has_split_password, redact
 
 from .optional_deps import missing_package, require_module
 
@@ -75,21 +76,11 @@ def parse_address(text: str) -> StoreAddress | None:
             f"the {protocol}:// address seems to have a password; pass credentials through the environment of the "
             "protocol, and behind the host write @ as %40"
         )
-    user, at, _ = rest.partition("/")[0].rpartition("@")
-    if at and ":" in user:
+    if redact(text) != text:
         raise OperatorError(
             f"the {protocol}:// address has a password; pass credentials through the environment of the protocol"
         )
     return StoreAddress(protocol, rest)
-
-
-def has_split_password(rest: str) -> bool:
-    """Whether what follows the scheme seems to have a password with a slash, a question mark or a number sign: its
-    second half would be taken for a path, and be written and shown."""
-    head = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    user, at, _ = head.rpartition("@")
-    has_host = not at and (head.startswith("arn:") or re.fullmatch(r".*:\d*|\[.*\]", head) is not None)
-    return "@" in rest[len(head) :] and ":" in (user if at else head) and not has_host
 
 
 def strip_file_protocol(text: str) -> str:

@@ -18,7 +18,7 @@ from inorder.sources.remote_input import RemoteInput, count_group, read_group
 from inorder.sources.visible import IgnoreCheck, is_hidden
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import WorkItem
-from inorder.stage.sources import IGNORE_FILE, quote_id, quote_key
+from inorder.stage.sources import IGNORE_FILE, name_source, quote_id, quote_key
 
 from .sources.names import SourcePart
 from .sources.walk import SPECIAL, ListedContent, ListedFile
@@ -53,10 +53,11 @@ def _list(root: str, listing: RemoteListing) -> Iterator[ListedFile]:
         if is_hidden(key):
             continue
         is_document = not documents.is_ignored(key)
-        not_code = IGNORED if code.is_ignored(key) else find_reason_not_fetched(key, source.path, source.size)
+        name = name_source(source.address)
+        not_code = IGNORED if code.is_ignored(key) else find_reason_not_fetched(key, name, source.size)
         if not is_document and not_code:
             continue
-        kind = guess_kind(source.path, source.size)
+        kind = guess_kind(name, source.size)
         content = ListedContent(source, bytes.fromhex(source.sha256)[:HASH_BYTES], kind)
         not_read = problem if problem.startswith(SPECIAL) else ""
         problem = "" if not_read else problem

@@ -12,6 +12,7 @@ from inorder.documents.convert.settings import require_readers
 from inorder.documents.readers.passwords import read_passwords
 from inorder.engines.base import count_cpus
 from inorder.errors import OperatorError, require
+from inorder.host.credentials import keep_credentials, list_credentials
 from inorder.library.reader import LibraryReader
 from inorder.runtime.identity import hash_strings
 from inorder.sources.fetching import Fetcher, FetchLimits
@@ -135,7 +136,11 @@ class ResourceHooks:
         self._opened: VisitResources | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": None}
+        return {**self.__dict__, "_opened": None, "_credentials": list_credentials()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        keep_credentials(state.pop("_credentials"))
+        self.__dict__.update(state)
 
     def open(self, context: StageContext) -> None:
         """Give a worker its resources."""

@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from inorder.files.addresses import silence_packages
+from inorder.host.credentials import restore_credentials
 from inorder.stage.sources import is_address
 
 from .address import Address, parse_address
@@ -143,9 +144,16 @@ class HttpStore(Store):
         """The one object."""
         yield self._describe(call(self.find, path))
 
+    def find(self, path: str) -> Mapping[str, Any]:
+        return {**super().find(restore_credentials(path)), "name": path}
+
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
-        found: bytes = self.filesystem.cat_file(source.path, headers={"Accept-Encoding": "identity"})
+        address = restore_credentials(source.path)
+        found: bytes = self.filesystem.cat_file(address, headers={"Accept-Encoding": "identity"})
         return found[start:stop]
+
+    def hash_content(self, source: ObjectInfo, bytes_max: int) -> tuple[int, str]:
+        return super().hash_content(source._replace(path=restore_credentials(source.path)), bytes_max)
 
 
 class S3Store(BucketStore):

@@ -17,12 +17,12 @@ import msgspec
 
 from inorder.engines.attempt import Skip
 from inorder.errors import InfrastructureError, require
+from inorder.host.credentials import hide_credentials
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import PassPlan, StageHooks, StageOutcome, WorkItem
 from inorder.stage.options import StageOptions
 from inorder.stage.run import run_pass
 
-from .address import hide_secrets
 from .base import Target, TargetLayout, TargetOptions
 from .difference import compare, list_all
 from .index_reader import IndexReader
@@ -57,7 +57,7 @@ def export_index(
         BusyError: Another export holds the target or DATA.
         InfrastructureError: The target failed, or the index does not stay the same long enough; repeat the call.
     """
-    address = hide_secrets(settings.to)
+    address = hide_credentials(settings.to)
     require(bool(address), "an export needs a target; name it with --to")
     find_encode(address)  # fails early if the target is unknown, or its extra is missing
     data = os.path.abspath(options.data)

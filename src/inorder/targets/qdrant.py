@@ -26,9 +26,9 @@ import numpy as np
 
 from inorder.errors import BusyError, InfrastructureError, InorderError, OperatorError, require
 from inorder.files.optional_deps import require_module
+from inorder.host.credentials import find_credentials
 from inorder.sinks.base import Position
 
-from .address import find_secrets
 from .base import (
     ExportedChunk,
     ExportedDocument,
@@ -166,8 +166,8 @@ class QdrantTarget:
         if self._is_local:
             os.makedirs(self._parts.path, exist_ok=True)
             return make(path=self._parts.path, force_disable_check_same_thread=True)
-        secrets = find_secrets(self._address)
-        key = secrets.get("api_key") or secrets.get("password") or os.environ.get("QDRANT_API_KEY")
+        known = find_credentials(self._address)
+        key = known.find_parameter("api_key") or known.find_password() or os.environ.get("QDRANT_API_KEY")
         is_https = parse_qs(self._parts.query).get("https") == ["true"]
         return make(
             host=self._parts.hostname,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from inorder.targets.address import hide_secrets
+from inorder.host.credentials import hide_credentials
 from tests.connectors.postgres.server import PostgresServer
 
 _numbers = itertools.count()
@@ -30,4 +30,4 @@ def database(server: PostgresServer) -> str:
 @pytest.fixture
 def address(server: PostgresServer, database: str) -> str:
     """The address of a new database."""
-    return hide_secrets(server.address(database))
+    return hide_credentials(server.address(database))

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from inorder.errors import OperatorError, require
+from inorder.host.credentials import hide_credentials
 from inorder.library.reader import LibraryReader
 from inorder.stage.sources import is_address, name_source, quote_id
 
@@ -157,10 +158,10 @@ def _resolve(argument: str, sources: dict[str, str], name: str | None) -> Source
 
 
 def normalize_location(argument: str) -> str:
-    """Return the absolute path or the address that an argument means, without a slash at the end."""
+    """Return the absolute path or the address that an argument means, without credentials and a slash at the end."""
     if not is_address(argument):
         return os.path.abspath(argument)
-    scheme, mark, rest = argument.partition("://")
+    scheme, mark, rest = hide_credentials(argument).partition("://")
     return f"{scheme.lower()}{mark}{rest.rstrip('/') or rest}"
 
 

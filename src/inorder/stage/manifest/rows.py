@@ -15,13 +15,13 @@ import msgspec
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
+from inorder.host.credentials import redact
 from inorder.runtime.function_identity import qualified_name
 from inorder.sinks.base import Entry
 from inorder.stage.contracts import WorkItem
 from inorder.stage.options import StageOptions
 from inorder.version import __version__
 
-from .command_line import hide_passwords
 from .entries import get_result, get_skip_reason
 
 SCHEMA_VERSION = 1
@@ -69,7 +69,7 @@ def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict
         "started_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "pid": os.getpid(),
-        "argv": [escape_surrogates(argument) for argument in hide_passwords(sys.argv)],
+        "argv": [escape_surrogates(redact(argument)) for argument in sys.argv],
         "version": __version__,
         "options": msgspec.to_builtins(options, enc_hook=_name_option)
         | {"data": escape_surrogates(os.fspath(options.data))},

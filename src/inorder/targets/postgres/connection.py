@@ -1,6 +1,6 @@
 """Connections to a server, and its errors as ours.
 
-The password of an address is not part of it: see `inorder.targets.address`. libpq also reads PGPASSWORD, `~/.pgpass`
+The password of an address is not part of it: see `inorder.host.credentials`. libpq also reads PGPASSWORD, `~/.pgpass`
 and service files. No message of ours has a password, because none of those of libpq has one.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
-from inorder.targets.address import find_secrets
+from inorder.host.credentials import find_credentials
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -53,8 +53,9 @@ class ServerGone(Exception):
 def connect(address: str) -> Connection:
     """A connection in which every statement is a transaction of its own, unless one is begun. Raises OperatorError for
     an address that cannot be used, and InfrastructureError for a server that cannot be reached."""
-    known = find_secrets(address)
-    secrets: dict[str, Any] = {name: known[name] for name in ("password", "sslpassword") if name in known}
+    known = find_credentials(address)
+    given = {"password": known.find_password(), "sslpassword": known.find_parameter("sslpassword")}
+    secrets: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     try:
         connection: Connection = psycopg.connect(
             address,

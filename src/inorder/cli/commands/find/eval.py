@@ -6,6 +6,7 @@ from typing import Annotated
 from inorder.cli.option_spec import Section
 from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
 from inorder.cli.settings import resolve_data
+from inorder.host.credentials import hide_credentials
 
 from .query_options import SETTINGS, ModeOption, OnlyOption, RerankOption
 
@@ -51,6 +52,7 @@ def eval(
 
     from .measurement import Setting, measure
 
+    rerank = hide_credentials(rerank)
     options = SearchOptions(mode=mode, only=only, rerank=rerank)
     name = ",".join(f"{name}={value}" for name in SETTINGS[1:] if (value := getattr(options, name)))
     first = Setting(name, resolve_data(data), options)

@@ -20,8 +20,8 @@ from inorder.cli.output import info, print_json, to_printable
 from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
 from inorder.cli.settings import resolve_data
 from inorder.errors import require
+from inorder.host.credentials import hide_credentials
 from inorder.library.opening import find_index
-from inorder.targets.address import hide_secrets
 from inorder.targets.base import TargetOptions
 from inorder.targets.registry import search_target
 
@@ -62,13 +62,14 @@ def search(
     from inorder.index.search import SearchOptions
     from inorder.index.search import search as find
 
+    rerank = hide_credentials(rerank)
     options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only, rerank=rerank)
     if index is None:
         require(collection is None, "--collection needs --index")
         answer = find(find_index(resolve_data(data)), " ".join(question), options)
     else:
         require(data is None, "--index and --data exclude each other")
-        place = hide_secrets(index)
+        place = hide_credentials(index)
         answer = search_target(place, collection or TargetOptions().collection, " ".join(question), options)
     for warning in answer.warnings:
         info(f"warning: {to_printable(warning)}")

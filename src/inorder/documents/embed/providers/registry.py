@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from inorder.errors import OperatorError
+from inorder.host.credentials import hide_credentials, redact
 
 from . import versions
 from .fingerprint import hash_folder, list_package_versions, model_identity
@@ -71,14 +72,14 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> "DenseProvider"
         from .server.provider import open_server
 
         return open_server(kind, detail, limits or ServerLimits())
-    raise OperatorError(f"{spec!r} is not a dense provider: it must be {_DENSE}")
+    raise OperatorError(f"{redact(spec)!r} is not a dense provider: it must be {_DENSE}")
 
 
 def open_sparse(spec: str) -> "SparseProvider":
     """Open the sparse provider that `spec` names."""
     kind, detail = _parse_spec(spec)
     if kind != "splade":
-        raise OperatorError(f"{spec!r} is not a sparse provider: it must be {_SPARSE}")
+        raise OperatorError(f"{redact(spec)!r} is not a sparse provider: it must be {_SPARSE}")
     from .splade import open_splade
 
     return open_splade(detail)
@@ -123,16 +124,16 @@ def identity(spec: str) -> str:
 
 
 def _parse_spec(spec: str) -> tuple[str, str]:
-    """The kind of the provider, and what follows the colon."""
-    kind, colon, detail = spec.partition(":")
+    """The kind of the provider, and what follows the colon, without credentials."""
+    kind, colon, detail = hide_credentials(spec).partition(":")
     if kind not in _POLICIES:
-        raise OperatorError(f"unknown provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
+        raise OperatorError(f"unknown provider {redact(spec)!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
     if (
         bool(colon) != bool(detail)
         or (not detail and kind not in _WITHOUT_DETAIL)
         or (detail and kind in _NEVER_DETAILED)
     ):
-        raise OperatorError(f"invalid provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
+        raise OperatorError(f"invalid provider {redact(spec)!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
     return kind, detail
 
 

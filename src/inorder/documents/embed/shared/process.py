@@ -14,6 +14,7 @@ from typing import Any
 from inorder.documents.embed.providers.registry import identity
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.engines.process.spawner import start_process
+from inorder.host.credentials import list_credentials
 from inorder.stage.monitor.gpu import add_gpu_process, remove_gpu_process
 
 from .service import NO_GPU, serve_providers
@@ -85,7 +86,14 @@ class ProviderProcess:
             if self._is_closing.is_set():
                 return
             lifeline_theirs, lifeline = self._context.Pipe(duplex=False)
-            arguments = (self._listener.socket, lifeline_theirs, self._gpu_bytes, dict(self._specs), self._limits)
+            arguments = (
+                self._listener.socket,
+                lifeline_theirs,
+                self._gpu_bytes,
+                dict(self._specs),
+                self._limits,
+                list_credentials(),
+            )
             process = self._context.Process(
                 target=serve_providers, args=arguments, name="inorder-providers", daemon=True
             )

@@ -23,6 +23,7 @@ from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.engines.attempt import classify_error
 from inorder.engines.process.lifeline import bind_to_parent, watch_parent
 from inorder.errors import OperatorError, StageError
+from inorder.host.credentials import Credentials, keep_credentials
 from inorder.stage.monitor.gpu import read_own_gpu_memory_bytes
 
 from .messages import EmbedReply, EmbedRequest, ProviderInfo, ServiceInfo, unpack_tokens
@@ -43,10 +44,12 @@ def serve_providers(
     gpu_bytes: Any,
     specs: Mapping[str, str],
     limits: ServerLimits,
+    credentials: Mapping[str, Credentials],
 ) -> None:
     """Entry point of the process: open the providers, and serve connections until the parent ends. `gpu_bytes` is a
     shared number in which the memory on GPUs is kept up to date."""
     bind_to_parent()
+    keep_credentials(credentials)
     sys.setswitchinterval(_SWITCH_S)
 
     def note_gpu_memory() -> None:

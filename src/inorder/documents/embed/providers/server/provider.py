@@ -1,6 +1,5 @@
 """Dense vectors from a server: Text Embeddings Inference (`tei`), or a server with the OpenAI protocol (`openai`)."""
 
-import os
 import threading
 import time
 from collections import deque
@@ -12,10 +11,11 @@ import numpy as np
 
 from inorder.documents.embed.providers.base import BatchTally, Matrix, normalize_rows, replace_surrogates
 from inorder.errors import StageError, require
+from inorder.host.credentials import find_credentials
 from inorder.lanes import LaneStatistics
 
 from .calls import ServerCall, ServerCalls
-from .http import KEY_VARIABLE, post
+from .http import make_authorization, post
 from .limits import ServerLimits, estimate_tokens
 
 
@@ -82,14 +82,16 @@ def open_server(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], object] | None = None,
 ) -> "ServerProvider":
-    """The provider at `URL` or `URL#MODEL`. No request is sent yet."""
+    """The provider at `URL` or `URL#MODEL`, without credentials. No request is sent yet."""
     url, model = parse_server_address(kind, address)
-    key = os.environ.get(KEY_VARIABLE)
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
     protocol = PROTOCOLS[kind]
+    place, mark, query = url.partition("?")
+    shown = f"{place.rstrip('/')}{protocol.path}{mark}{query}"
+    credentials = find_credentials(url)
+    headers = make_authorization(credentials)
 
     def send(body: bytes, timeout_s: float) -> bytes:
-        return post(url.rstrip("/") + protocol.path, body, headers, timeout_s, limits.answer_bytes_max)
+        return post(shown, body, headers, timeout_s, limits.answer_bytes_max, credentials.parameters)
 
     return ServerProvider(f"{kind}:{address}", protocol, model, ServerCalls(kind, send, limits, clock, wait), limits)
 
