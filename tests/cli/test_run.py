@@ -280,3 +280,14 @@ def test_no_process_is_started_if_nothing_has_changed(project: Path, monkeypatch
 
     monkeypatch.setattr(WorkerProcess, "__init__", refuse)
     assert run_in_process(command, project, clean_environment()) == (0, "", "")
+
+
+@pytest.mark.req("DOC-1")
+def test_files_that_mention_the_mark_of_a_pdf_are_read_as_what_they_are(project: Path) -> None:
+    texts = {"a.py": 'PDF = b"%PDF-1.7"\n', "b.html": "<p>%PDF-1.4</p>", "c.csv": "magic\n%PDF-1.4\n"}
+    texts |= {"d.eml": "From: a@b.c\n\n%PDF-1.4\n", "e.json": '{"magic": "%PDF-1.4"}', "f.txt": "%PDF-1.4 begins it.\n"}
+    for name, text in texts.items():
+        (project / "src" / name).write_text(text)
+    code, _, err = run(project)
+    assert code == 0, err
+    assert "9 files: 9 new" in err

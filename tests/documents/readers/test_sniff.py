@@ -47,9 +47,66 @@ def test_rubbish_before_the_mark_of_a_pdf_does_not_hide_it() -> None:
     assert sniff("scan", b"\r\n\0\0junk" * 20 + b"%PDF-1.4") == "pdf"
 
 
-def test_a_text_that_mentions_the_mark_of_a_pdf_is_a_text() -> None:
-    assert sniff("notes.txt", b"files begin with %PDF-") == "text"
-    assert sniff("notes.md", b"files begin with `%PDF-`") == "markdown"
+TEXTS = {
+    "a.py": b'"""Write a PDF."""\nHEAD = b"%PDF-1.7\\n%\\xe2\\xe3"\nOBJECT = b"1 0 obj"\n',
+    "a.json": b'{"magic": "%PDF-1.4", "next": "1 0 obj"}',
+    "a.js": b"// %PDF-1.4\n// 1 0 obj",
+    "a.toml": b"head = '%PDF-1.4'\n",
+    "a.html": b"<p>A file begins with %PDF-1.4 and 1 0 obj</p>",
+    "a.xhtml": b"<p>%PDF-1.4</p>",
+    "a.csv": b"format,magic\npdf,%PDF-1.4\n",
+    "a.tsv": b"%PDF-1.4\tmagic of a PDF\n",
+    "a.eml": b"From: a@b.c\n\n%PDF-1.4\n1 0 obj\n",
+    "a.mbox": b"From a@b.c\n\n%PDF-1.4\n",
+    "a.txt": b"%PDF-1.4 is how a PDF begins.\n",
+    "a.md": b"%PDF-1.4 is how a PDF begins.\n",
+    "a.rst": b"``%PDF-1.4``\n",
+    "a.adoc": b"`%PDF-1.4`\n",
+    "a.rtf": b"{\\rtf1 %PDF-1.4}",
+    "a.nxml": b"<article><p>%PDF-1.4</p></article>",
+    "a.ipynb": b'{"cells": ["%PDF-1.4"]}',
+    "README": b"The first line is %PDF-1.4, then 1 0 obj.\n",
+    "a.log": b"read %PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n",
+}
+"""Texts of all formats that have the mark of a PDF."""
+PDF = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\nendobj\n"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_has_the_mark_of_a_pdf_is_what_its_name_says(name: str) -> None:
+    assert sniff(name, TEXTS[name]) == sniff(name, b"nothing")
+    if name != "README":
+        assert sniff(name, PDF) == "pdf"
+        assert sniff(name, b"\xef\xbb\xbf\r\n" + PDF) == "pdf"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a", "a.bin", "a.pdf.download"])
+@pytest.mark.parametrize("junk", [b"\0" * 64, b"HTTP/1.1 200 OK\r\n\r\n", b"\x1b%-12345X@PJL\r\n"])
+def test_a_pdf_with_something_before_its_mark_is_one(name: str, junk: bytes) -> None:
+    assert sniff(name, junk + PDF) == "pdf"
+
+
+@pytest.mark.parametrize(
+    "text", [b"BZhang,1\n", b"PAR1,PAR2\n", b"GIF8 and others\n", b"Rar! he said\n", b"SQLite format 3 is new\n"]
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.md", "a"])
+def test_words_that_begin_like_a_binary_file_are_text(name: str, text: bytes) -> None:
+    assert sniff(name, text) == sniff(name, b"nothing")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"BZh91AY&SY\xd8",
+        b"PAR1\x15\x04\x15\x10\0",
+        b"GIF89a\x10\0\x10\0\x80\0\0",
+        b"Rar!\x1a\x07\x01\0",
+        b"SQLite format 3\0\x10\0",
+        b"\x1f\x8b\x08\0",
+    ],
+)
+def test_a_binary_file_is_one_whatever_it_is_called(head: bytes) -> None:
+    assert {sniff(name, head) for name in ("a.csv", "a.txt", "a", "a.py")} == {"binary"}
 
 
 @pytest.mark.parametrize(("name", "kind"), [("broken.pdf", "pdf"), ("broken.docx", "docx")])

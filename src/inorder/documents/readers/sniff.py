@@ -66,23 +66,20 @@ _ARCHIVE_MARKS: tuple[tuple[bytes, Kind], ...] = (
 _PUBLISHER_XML = re.compile(
     rb"<!DOCTYPE\s+\w+\s+PUBLIC\s+[\"']-//(?:NLM|OASIS)//DTD\s|docbook\.org/ns/docbook|<article\b[^>]*\b(?:article-type|dtd-version)="
 )
-_BINARY_SIGNATURES = (
-    b"PK\x03\x04",
-    b"PK\x05\x06",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-    b"GIF8",
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zXZ",
-    b"7z\xbc\xaf",
-    b"\x7fELF",
-    b"\xca\xfe\xba\xbe",
-    b"SQLite format 3",
-    b"Rar!",
-    b"PAR1",
+_BINARY = re.compile(
+    rb"PK\x03\x04|PK\x05\x06|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|GIF8[79]a(?=.{1,16}\0)|\x1f\x8b|BZh[1-9]1AY&SY"
+    rb"|\xfd7zXZ\0|7z\xbc\xaf|\x7fELF|\xca\xfe\xba\xbe|SQLite format 3\0|Rar!\x1a\x07|PAR1(?=[^\0]{0,200}\0)",
+    re.DOTALL,
 )
+"""How files begin that are not text. What could begin a text, too, is followed by what is in none."""
 _IMAGE = re.compile(rb"\x89PNG\r\n|\xff\xd8\xff|II\*\0|MM\0\*|RIFF.{4}WEBP|BM.{4}\0{4}", re.S)
 _HTML = re.compile(rb"(?>\s++|<!--.*?-->|<\?xml[^>]*+>)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.I | re.S)
+_BLANK = b"\xef\xbb\xbf \t\r\n\0"
+_PDF_BYTES = 1024
+"""Where readers look for the mark of a PDF."""
+_PDF_MARKS = re.compile(rb"%PDF-\d\.\d\s*%[\x80-\xff]{2}")
+"""The first line of a PDF, and the second, which says that binary data follow."""
+_PDF_OBJECT = re.compile(_PDF_MARKS.pattern + rb"|\d \d+ obj\b")
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -92,19 +89,37 @@ def sniff(name: str, head: bytes) -> Kind:
         return "empty"
     head = head[:HEAD_BYTES]
     expected = EXTENSIONS.get(get_extension(name))
-    if b"%PDF-" in head[:1024] and expected != "markdown" and expected != "text":
+    if expected == "pdf" or _is_pdf(name, expected, head):
         return "pdf"
     if expected in _BINARY_KINDS:
         return expected
     if _IMAGE.match(head):
         return "image"
-    if head.startswith(_BINARY_SIGNATURES):
+    if _BINARY.match(head):
         return _sniff_archive(head) if head.startswith(b"PK\x03\x04") else "binary"
-    if head.startswith(b"%PDF-"):
-        return "pdf"
     if head.startswith(b"{\\rtf"):
         return "rtf"
     return expected or _sniff_content(name, head)
+
+
+def _is_pdf(name: str, expected: Kind | None, head: bytes) -> bool:
+    """Whether the content is that of a PDF. Text may mention the mark of one, and a program may have it in a string. So
+    what has another extension begins with it, and has more that only a PDF has."""
+    begins = head.lstrip(_BLANK).startswith(b"%PDF-")
+    if not get_extension(name):
+        return begins or (b"%PDF-" in head[:_PDF_BYTES] and not _is_text(head))
+    if begins:
+        return _PDF_OBJECT.search(head) is not None
+    return expected is None and _PDF_MARKS.search(head[:_PDF_BYTES]) is not None
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether these bytes are UTF-8 without NUL. The last character may be cut."""
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(head) - 3 and b"\0" not in head
+    return b"\0" not in head
 
 
 def _sniff_archive(head: bytes) -> Kind:
