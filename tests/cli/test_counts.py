@@ -58,7 +58,7 @@ NOT_READ = {
     "not a regular file": {"pipe": 1},
 }
 SAID = [
-    f"2 images, 1 page without text in 1 file ({describe_ocr()})",
+    f"2 images, 1 page without readable text in 1 file ({describe_ocr()})",
     "1 .mp3 (no reader for this type)",
     "1 .xls (old Office format: save as .docx, .xlsx, .pptx)",
     "2 links, 1 empty file, 1 special file",

@@ -288,6 +288,6 @@ def test_files_that_mention_the_mark_of_a_pdf_are_read_as_what_they_are(project:
     texts |= {"d.eml": "From: a@b.c\n\n%PDF-1.4\n", "e.json": '{"magic": "%PDF-1.4"}', "f.txt": "%PDF-1.4 begins it.\n"}
     for name, text in texts.items():
         (project / "src" / name).write_text(text)
-    code, _, err = run(project)
+    code, _, err = call(project, "run", "src")
     assert code == 0, err
     assert "9 files: 9 new" in err

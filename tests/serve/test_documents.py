@@ -117,7 +117,7 @@ def test_a_file_says_why_it_failed_what_was_lost_and_what_would_help(tmp_path: P
     assert "--password-file" in sealed["help"]
     assert [step["result"] for step in sealed["steps"]] == ["failed", "not reached", "not reached"]
     assert (scanned["status"], "--ocr" in scanned["help"]) == ("read", True)
-    assert scanned["lost"][0] == "1 of 3 pages without text"
+    assert scanned["lost"][0] == "1 of 3 pages without readable text"
     assert any("page 2" in text for text in scanned["lost"])
     assert (empty["status"], empty["reason"], empty["steps"]) == ("not read", "the file is empty", [])
     assert empty["help"] == ""

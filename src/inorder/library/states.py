@@ -1,5 +1,6 @@
 """Read what each step did with the files that are there now: counts, facts, and lists for people."""
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,6 +26,11 @@ _COUNT = (
     f"WHERE states.id % {STEPS_MAX} = {_STEP} AND output IS NOT NULL "
     "AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.id = states.id)"
 )
+_WARNED = (
+    f"SELECT extras FROM states JOIN items ON items.id = states.id / {STEPS_MAX} AND removed = 0 "
+    f"AND kind NOT GLOB 'archive:*' WHERE states.id % {STEPS_MAX} = {_STEP} AND output IS NOT NULL "
+    "AND instr(extras, :name)"
+)
 _FAILED = (
     f"SELECT category, COUNT(*) FROM failures JOIN items ON items.id = failures.id / {STEPS_MAX} AND removed = 0 "
     f"WHERE failures.id % {STEPS_MAX} = {_STEP} GROUP BY category ORDER BY 2 DESC, 1"
@@ -46,6 +52,9 @@ _MATCHING = (
     "(:status = '' OR status = :status) AND id LIKE '%' || :text || '%' ESCAPE '\\' "
     "AND id LIKE '%' || :ending ESCAPE '\\' AND (id || '/') LIKE :source || '%' ESCAPE '\\'"
 )
+
+
+_PAGE, _NUMBER = re.compile(r"^page \d+\b"), re.compile(r"(?<![\w-])\d+(?:[,.]\d+)*")
 
 
 class StepFacts(NamedTuple):
@@ -91,6 +100,16 @@ def count_failed(library: LibraryReader, step: str) -> Counter[str]:
     """Return how many files a step failed with, by category."""
     with library.snapshot() as connection:
         return Counter(dict(connection.execute(_FAILED, {"step": step}).fetchall()))
+
+
+def count_warnings(library: LibraryReader, step: str) -> Counter[str]:
+    """Return how many files a step read with each kind of warning: `N` stands for the numbers in them."""
+    with library.snapshot() as connection:
+        rows = connection.execute(_WARNED, {"step": step, "name": WARNINGS.encode()}).fetchall()
+    found: Counter[str] = Counter()
+    for (extras,) in rows:
+        found.update({_NUMBER.sub("N", _PAGE.sub("a page", warning)) for warning in _decode(extras).get(WARNINGS, [])})
+    return found
 
 
 def list_facts(library: LibraryReader, step: str) -> Iterator[StepFacts]:

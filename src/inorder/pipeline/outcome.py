@@ -23,6 +23,8 @@ _TYPES_SHOWN = 5
 _GROUPS_SHOWN = 5
 """With a last line for the rest, a run says at most six lines about files that are not read."""
 _ERRORS_SHOWN = 3
+_WARNINGS_SHOWN = 4
+_COUNTED_ELSEWHERE = ("a page has no text layer", "a page is empty")
 _STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
 
 
@@ -69,6 +71,8 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     """Files of which some page has no text."""
     ocr: bool = False
     """Whether OCR was asked for."""
+    warned: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many files of the library were read with a warning, by kind of warning."""
     documents: int = 0
     """Documents that can be searched."""
     source_files: int = 0
@@ -171,7 +175,9 @@ def describe_not_read(
         if advice
     ]
     if pages:
-        groups = _add_pages(groups, f"{_count(pages, 'page')} without text in {_count(files, 'file')}", ocr=ocr)
+        groups = _add_pages(
+            groups, f"{_count(pages, 'page')} without readable text in {_count(files, 'file')}", ocr=ocr
+        )
     groups.sort(key=lambda each: (-each[0], each[1]))
     shown = len(groups) if is_full else _GROUPS_SHOWN
     lines = [f"{listed} ({advice})" for _, advice, listed in groups[:shown]]
@@ -214,6 +220,7 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     lines = [format_headline(outcome)]
     lines.append(f"searchable: {describe_searchable(outcome.documents, outcome.source_files)}")
     lines += label_lines("not read", list_not_read(outcome))
+    lines += label_lines("warnings", describe_warnings(outcome.warned, data_option))
     if is_verbose and outcome.steps:
         lines.append(f"steps: {describe_steps(outcome.steps)}")
     shown = outcome.errors[:_ERRORS_SHOWN]
@@ -235,6 +242,19 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
 def list_not_read(outcome: RunOutcome) -> list[str]:
     """Return what a run says of files that are not read, and of pages without text."""
     return describe_not_read(outcome.not_read, outcome.pages_without_text, outcome.files_without_text, ocr=outcome.ocr)
+
+
+def describe_warnings(warned: Mapping[str, int], data_option: str = "", *, is_full: bool = False) -> list[str]:
+    """Return a line for each kind of warning with which files were read, the most frequent first. Pages without text
+    are counted elsewhere."""
+    found = sorted(
+        ((count, kind) for kind, count in warned.items() if not kind.startswith(_COUNTED_ELSEWHERE)),
+        key=lambda each: (-each[0], each[1]),
+    )
+    shown = found if is_full or len(found) == _WARNINGS_SHOWN + 1 else found[:_WARNINGS_SHOWN]
+    lines = [f"{_count(count, 'file')}: {kind}" for count, kind in shown]
+    rest = len(found) - len(shown)
+    return [*lines, *([f"{_count(rest, 'other kind')}: inorder inspect{data_option}"] if rest else [])]
 
 
 def label_lines(label: str, lines: Sequence[str]) -> list[str]:

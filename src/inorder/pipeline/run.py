@@ -24,6 +24,7 @@ from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult, LibrarySource
 from inorder.library.sink import NAME as LIBRARY
 from inorder.library.sink import LibrarySink
+from inorder.library.states import count_warnings
 from inorder.runtime.identity import new_run_id
 from inorder.runtime.recovery import read_final_marks
 from inorder.stage.contracts import StageOutcome
@@ -33,7 +34,7 @@ from inorder.stage.sources import is_address, require_root
 
 from .commit import CommitReader
 from .comparison import make_facts
-from .names import MODELS, RUN
+from .names import DOCTAGS, MODELS, RUN
 from .outcome import RunOutcome, encode_outcome
 from .plan import FilePlan
 from .resources import require_usable
@@ -248,6 +249,7 @@ class _PipelineRun:
         with closing(LibraryReader(self._data)) as library:
             counts = library.read_totals().counts
             outcome.generation = library.read_generation().number
+            outcome.warned = dict(count_warnings(library, DOCTAGS))
         outcome.documents = counts.get("files/document", 0)
         outcome.source_files = counts.get("files/code", 0)
 

@@ -7,10 +7,10 @@ import msgspec
 
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import WARNINGS
-from inorder.library.states import count_done, count_failed, list_facts, list_not_read
+from inorder.library.states import count_done, count_failed, count_warnings, list_facts, list_not_read
 
 from .names import DOCTAGS, STEPS
-from .outcome import RunOutcome, decode_outcome, describe_not_read, describe_searchable, name_type
+from .outcome import RunOutcome, decode_outcome, describe_not_read, describe_searchable, describe_warnings, name_type
 
 
 class StepCounts(msgspec.Struct, kw_only=True):
@@ -36,6 +36,8 @@ class LibraryState(msgspec.Struct, kw_only=True):
     files_without_text: int = 0
     ocr: bool = False
     """Whether the latest run was asked for OCR."""
+    warned: dict[str, int] = {}
+    """How many files were read with a warning, by kind of warning."""
     with_warnings: int = 0
     """Files that were read, with warnings."""
     documents: int = 0
@@ -72,6 +74,7 @@ def read_state(data: str) -> LibraryState:
             not_read_types=types,
             pages_without_text=sum(without),
             files_without_text=sum(map(bool, without)),
+            warned=dict(count_warnings(library, DOCTAGS)),
             with_warnings=sum(WARNINGS in each for each in extras),
             documents=totals.get("files/document", 0),
             source_files=totals.get("files/code", 0),
@@ -122,4 +125,5 @@ def describe_state(state: LibraryState) -> Mapping[str, list[str]]:
         "files": [describe_files(state)],
         "searchable": [describe_searchable(state.documents, state.source_files)],
         "not read": not_read,
+        "warnings": describe_warnings(state.warned, is_full=True),
     }

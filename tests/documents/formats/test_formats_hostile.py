@@ -153,3 +153,34 @@ def test_a_file_that_is_cut_off_anywhere_is_read_or_refused(name: str) -> None:
     for end in range(0, len(data), max(1, len(data) // 60)):
         with contextlib.suppress(ReadError):
             load_reader(kind)(data[:end], "name")
+
+
+@pytest.mark.req("SIL-1")
+@pytest.mark.parametrize(
+    ("limit", "bound", "kind", "warning"),
+    [
+        ("office.xlsx.SHEETS_MAX", 0, "xlsx", "only the first 0 of "),
+        ("office.epub.CHAPTERS_MAX", 1, "epub", "only the first 1 of 2 chapters were read"),
+        ("notebook.OUTPUT_CHARACTERS_MAX", 2, "notebook", "an output was cut after 2 of "),
+        ("mail.ATTACHMENTS_MAX", 0, "mail", "only the first 0 attachments were read"),
+    ],
+)
+def test_what_a_limit_cuts_off_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, limit: str, bound: int, kind: str, warning: str
+) -> None:
+    monkeypatch.setattr(f"inorder.documents.readers.{limit}", bound)
+    assert [each for each in load_reader(kind)(SAMPLES[kind], "name").warnings if each.startswith(warning)]
+
+
+@pytest.mark.req("SIL-1")
+def test_messages_that_are_too_deep_in_others_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inorder.documents.readers.mail.DEPTH_MAX", 0)
+    inner = b"Subject: in\n\nA letter.\n"
+    outer = (
+        b'Subject: out\nContent-Type: multipart/mixed; boundary="x"\n\n--x\nContent-Type: message/rfc822\n\n'
+        + inner
+        + b"\n--x--\n"
+    )
+    assert load_reader("mail")(outer, "name").warnings == [
+        "messages more than 0 levels deep in others were not read",
+    ]

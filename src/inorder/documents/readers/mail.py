@@ -136,12 +136,19 @@ class _MailReader:
     def _read_attachment(self, part: Any, depth: int) -> Iterator[AnyBlock]:
         self._attachments_left -= 1
         if self._attachments_left < 0:
+            self._warn_once(f"only the first {ATTACHMENTS_MAX:,} attachments were read")
             return
         nested = _find_nested(part)
         if nested is None:
             yield Paragraph(text=f"Attachment: {_find_name(part) or 'without a name'}")
         elif depth < DEPTH_MAX:
             yield from self.read_message(nested, depth + 1)
+        else:
+            self._warn_once(f"messages more than {DEPTH_MAX} levels deep in others were not read")
+
+    def _warn_once(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 def _lower(blocks: list[AnyBlock], levels: int) -> Iterator[AnyBlock]:

@@ -79,6 +79,8 @@ def _read_output(output: Any, warnings: list[str]) -> Iterator[AnyBlock]:
     text = _get_text(output, "text") or _get_text(data, "text/plain")
     if not text and (problem := _get_text(output, "ename")):
         text = f"{problem}: {_get_text(output, 'evalue')}"
+    if len(text) > OUTPUT_CHARACTERS_MAX:
+        warnings.append(f"an output was cut after {OUTPUT_CHARACTERS_MAX:,} of {len(text):,} characters")
     if text.strip():
         yield Code(text=text[:OUTPUT_CHARACTERS_MAX].strip("\n"))
 

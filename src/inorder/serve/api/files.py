@@ -132,7 +132,7 @@ def describe_file(data: str, item_id: str) -> FileView | None:
     steps = list(_list_steps(states, _EXPECTED.get(role, ())))
     pages = states[DOCTAGS].extras if DOCTAGS in states else {}
     without_text = pages.get("pages_without_text") or 0
-    lost = [f"{without_text:,} of {pages['pages']:,} pages without text"] if without_text else []
+    lost = [f"{without_text:,} of {pages['pages']:,} pages without readable text"] if without_text else []
     help_ = describe_ocr() if without_text else ""
     return FileView(
         status="read" if failure is None else "failed",

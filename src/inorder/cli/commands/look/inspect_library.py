@@ -130,7 +130,7 @@ def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]
         kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items())
         pages = pluralize(found["pages"], "page")
         if found["pages_without_text"]:
-            pages += f", {found['pages_without_text']} of them without text (scanned?)"
+            pages += f", {found['pages_without_text']} of them without readable text (scanned?)"
         if found["pages_ocr"]:
             pages += f", {found['pages_ocr']} read by OCR"
         inside = ", ".join(pluralize(found[name], name[:-1]) for name in ("blocks", "tables", "figures"))

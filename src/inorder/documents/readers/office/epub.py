@@ -43,6 +43,8 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
             warnings.append(f"the book was read only in part: its chapters have more than {BYTES_MAX:,} characters")
             break
         blocks += read_page(page.text.encode("utf-8", "replace"), warnings)[0]
+    if len(chapters) > CHAPTERS_MAX:
+        warnings.append(f"only the first {CHAPTERS_MAX:,} of {len(chapters):,} chapters were read")
     blocks = mark_title(blocks, "".join(book.title))
     return make_document("epub", name, MIMETYPE, blocks, list(dict.fromkeys(warnings)))
 

@@ -55,6 +55,8 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
             )
         if found := list(make_sheet_blocks(sheet.rows, sheet.spans, budget)):
             blocks += [Heading(text=title, level=1), *found] if title else found
+    if len(workbook.sheets) > SHEETS_MAX:
+        budget.warnings.append(f"only the first {SHEETS_MAX:,} of {len(workbook.sheets):,} sheets were read")
     if workbook.hidden_count:
         budget.warnings.append(f"hidden sheets were left out: {workbook.hidden_count}")
     return make_document("xlsx", name, MIMETYPE, blocks, budget.warnings)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import attrgetter
 
+from inorder.documents.readers.legibility import UNDECODED, find_unreadable
+
 from .captions import CAPTION
 from .coordinates import SegmentReader
 from .furniture.line_numbers import remove_line_numbers
@@ -30,6 +32,12 @@ CELLS_PER_ROW_MIN = 3
 ROUNDS_MAX = 3
 NUMBER_ROWS_MIN = 3
 ALIGNED_POINTS = 2.0
+SCANNED = " (a scanned page?)"
+PICTURE_SHARE = 0.8
+"""How much of a page an image must cover."""
+PICTURE_CHARACTERS_MAX = 150
+"""A page with more text has a background."""
+PICTURE_OBJECTS_MAX = 200
 LINE_CHARACTERS_MAX = 70
 """A longer line between rules is running text."""
 
@@ -44,9 +52,15 @@ def read_page(page: PdfPage) -> PageText:
     found.text = page.text()
     reader = SegmentReader(page, found.text)
     segments = read_segments(reader)
+    found.lost = _list_form_fields(page)
     if not segments:
         found.is_empty = page.object_count() == 0
+        found.unreadable = UNDECODED if found.text.strip() else f"has no text layer{SCANNED}"
         return found
+    found.unreadable, lost = find_unreadable(found.text)
+    found.lost += [lost] if lost else []
+    if not found.unreadable and _is_picture(page, found.text):
+        found.unreadable = f"is an image with little text{SCANNED}"
     _set_segments(found, remove_line_numbers(reader, segments))
     has_tables = _may_have_tables(found)
     if has_tables and not page.rotation:
@@ -61,6 +75,20 @@ def read_page(page: PdfPage) -> PageText:
     if page.is_tagged:
         found.tagged_headings = read_tagged_headings(page, found.segments)
     return found
+
+
+def _list_form_fields(page: PdfPage) -> list[str]:
+    """Say how many form fields have been filled in, whose content is not part of the text."""
+    count = page.count_filled_fields()
+    return [f"has {count:,} filled form field{'' if count == 1 else 's'}, whose content is not read"] if count else []
+
+
+def _is_picture(page: PdfPage, text: str) -> bool:
+    """Whether an image covers nearly all of a page that has little text, such as a scan with a stamp."""
+    if len(text) > PICTURE_CHARACTERS_MAX or page.object_count() > PICTURE_OBJECTS_MAX:
+        return False
+    area = page.width * page.height * PICTURE_SHARE
+    return any((right - left) * (bottom - top) >= area for left, top, right, bottom in read_graphics(page).pictures)
 
 
 def _set_segments(found: PageText, segments: list[Segment]) -> None:

@@ -23,7 +23,7 @@ from .blocks import build_blocks
 from .bookmarks import read_bookmarks
 from .document_stats import STATS_DECODER, DocumentStats, compute_stats, sample_pages
 from .lines import is_continued, join_text
-from .page import read_page
+from .page import SCANNED, read_page
 from .pdfium import PdfFile, open_pdf
 from .render import OcrPage, PageRecognizer
 from .segments import PageText
@@ -64,7 +64,7 @@ def read(
                 on_page(number, last)
             page = sampled.pop(number, None) or _read_page(file, number)
             recognized = None if recognizer is None else _recognize(file, page, recognizer)
-            has_text, is_ocr = bool(page.segments), recognized is not None
+            has_text, is_ocr = bool(page.segments) and not page.unreadable, recognized is not None
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
             document.warnings += _list_warnings(page, recognized)
             _append_blocks(document.blocks, recognized.blocks if recognized else build_blocks(page, stats))
@@ -116,8 +116,8 @@ def _read_page(file: PdfFile, number: int) -> PageText:
 
 
 def _recognize(file: PdfFile, page: PageText, recognizer: PageRecognizer) -> OcrPage | None:
-    """The recognized text of a page; None if the page has a text layer, or if nothing was recognized."""
-    if page.problem or page.is_empty or page.segments:
+    """The recognized text of a page; None if the page has text, or if nothing was recognized."""
+    if page.problem or page.is_empty or not page.unreadable:
         return None
     with file.page(page.number) as pdf_page:
         return recognizer.read_page(pdf_page) if pdf_page else None
@@ -137,9 +137,11 @@ def _list_warnings(page: PageText, recognized: OcrPage | None) -> Iterator[str]:
     elif page.is_empty:
         yield f"page {page.number} is empty"
     elif recognized:
-        yield f"page {page.number} has no text layer and was read by OCR (confidence {recognized.confidence:.2f})"
-    elif not page.segments:
-        yield f"page {page.number} has no text layer (a scanned page?)"
+        why = page.unreadable.removesuffix(SCANNED)
+        yield f"page {page.number} {why} and was read by OCR (confidence {recognized.confidence:.2f})"
+    elif page.unreadable:
+        yield f"page {page.number} {page.unreadable}"
+    yield from (f"page {page.number} {lost}" for lost in page.lost)
 
 
 def _append_blocks(blocks: list[AnyBlock], more: Sequence[AnyBlock]) -> None:

@@ -121,3 +121,7 @@ class PageText(msgspec.Struct, kw_only=True):
     """Whether there is nothing on the page."""
     problem: str = ""
     """Why it could not be read."""
+    unreadable: str = ""
+    """Why it has no text, or none of use; empty: it has."""
+    lost: list[str] = []
+    """What its text lacks."""
