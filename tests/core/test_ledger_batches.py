@@ -54,7 +54,7 @@ def cancel(ledger: Ledger, span: tuple[int, int]) -> None:
 
 
 def commit(ledger: Ledger, end: int) -> None:
-    if end < ledger.next_commit_seq:
+    if end <= ledger.next_commit_seq:
         raise InvariantViolation("committed before")
     for seq in range(ledger.next_commit_seq, end):
         ledger.move(seq, State.COMMITTED)

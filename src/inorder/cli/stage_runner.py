@@ -116,7 +116,7 @@ def report_outcome(outcome: StageOutcome, settings: Settings) -> Exit:
 
 def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
     lines = [_format_headline(outcome)]
-    if outcome.resumed_at is not None:
+    if outcome.resumed_at:
         lines.append(f"  resumed after {pluralize(outcome.resumed_at, 'item')}")
     if outcome.adopted:
         lines.append(f"  adopted {pluralize(outcome.adopted, 'result')} of the interrupted run")

@@ -187,10 +187,11 @@ class Ledger:
         self.terminal_count += end - start
 
     def commit(self, end: int) -> None:
-        """Move every seq from the cursor to `end` from its terminal state to COMMITTED, and the cursor to `end`."""
+        """Move every seq from the cursor to `end` from its terminal state to COMMITTED, and the cursor to `end`. Raises
+        if it is there already: only `replay_commit` may be repeated."""
         start = self.next_commit_seq
-        if end < start:
-            raise_violation(f"a commit up to seq {end - 1} lies behind the cursor, which is at {start}")
+        if end <= start:
+            raise_violation(f"a commit up to seq {end - 1} moves nothing: the cursor is at {start}")
         run = self.states[start:end]
         terminal = sum(run.count(state) for state in TERMINAL_STATES)
         if terminal != end - start:

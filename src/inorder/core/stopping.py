@@ -59,8 +59,9 @@ class Shutdown:
     def _cancel_the_rest(self) -> int:
         state = self._state
         start, end = state.ledger.next_commit_seq, len(state.ledger)
-        state.ledger.cancel(start, end)
-        state.ledger.commit(end)
+        if start < end:
+            state.ledger.cancel(start, end)
+            state.ledger.commit(end)
         state.reorder_buffer.clear()
         state.partials.clear()
         state.retries_due.clear()

@@ -58,6 +58,16 @@ def test_a_stall_begins_once_and_ends_once() -> None:
     assert watchdog.describe_longest() == ["nothing was committed for 95 s: report.pdf, waiting for a worker"]
 
 
+def test_what_was_read_before_the_limit_is_not_what_a_stall_waits_for() -> None:
+    """The last commit was read as under way a moment before it ended; since then a worker does not answer."""
+    watchdog = StallWatchdog(0.2, now_s=0.0)
+    committing = HeadReport(state="committing", seq=3)
+    assert watchdog.check(0.01, 3, committing, read_s=0.01) is None
+    assert watchdog.check(0.3, 3, committing, read_s=0.02) is None
+    assert not watchdog.is_stalled
+    assert watchdog.check(0.4, 3, HEAD, read_s=0.31) is HEAD
+
+
 def test_a_stall_that_lasts_until_the_end_is_reported() -> None:
     watchdog = StallWatchdog(1.0, now_s=0.0)
     assert watchdog.describe_longest() == []

@@ -189,7 +189,7 @@ def test_an_input_that_changed_since_makes_its_item_run_again(place: Place, monk
     place.source("item-0007", "something else\n")
     outcome = place.run(items)
     assert place.called() == ["item-0000", "item-0007"]
-    assert outcome.adopted == BEHIND - 1
+    assert (outcome.adopted, outcome.resumed_at) == (BEHIND - 1, 0)
     assert place.loud("item-0007") == "SOMETHING ELSE\n"
 
 

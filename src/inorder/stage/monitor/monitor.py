@@ -140,7 +140,7 @@ class RunMonitor:
             "run_started",
             stage=self._plan.stage_name,
             run_id=self._run_id,
-            resumed_at=resume_point.end or None,
+            resumed_at=_find_resumed_at(opened, staged_results),
             staged_results=staged_results,
             items_total=self._count_total(),
         )
@@ -212,7 +212,7 @@ class RunMonitor:
             was_cancelled=summary.was_cancelled,
             cancel_reason=summary.cancel_reason,
             stop_kind=summary.stop_kind,
-            resumed_at=opened.resume_point.end or None,
+            resumed_at=_find_resumed_at(opened, 0 if self._results is None else self._results.adopted_count),
             wall_ms=round(wall_ms, 3),
             queue_p50_ms=self._metrics.queue_ms.quantile(0.5),
             exec_p50_ms=self._exec_ms.quantile(0.5),
@@ -324,8 +324,10 @@ class RunMonitor:
         now_s = time.monotonic()
         is_outdated = now_s - self._gauges_read_s > self._watchdog.blocked_s
         self._request_gauges()
-        head = HeadReport(state="planning") if is_outdated else self._gauges.get("head")
-        found = self._watchdog.check(now_s, self._count_committed(), head)
+        read_s, head = self._gauges_read_s, self._gauges.get("head")
+        if is_outdated:
+            read_s, head = now_s, HeadReport(state="planning")
+        found = self._watchdog.check(now_s, self._count_committed(), head, read_s)
         self._announce_stall(found)
         if found is not None or (self._watchdog.is_stalled and now_s - self._live_written_s >= _LIVE_S):
             self._write_live_state()
@@ -419,6 +421,12 @@ class RunMonitor:
     def _emit(self, event: str, **fields: Any) -> None:
         if self._telemetry is not None:
             self._telemetry.emit(event, **fields)
+
+
+def _find_resumed_at(opened: OpenedJournal, results: int) -> int | None:
+    """Return where an interrupted run goes on: also at 0, if it has left results; None: there was none."""
+    end = opened.resume_point.end
+    return end if end or (opened.is_resumed and results) else None
 
 
 def _compute_rate(count: float, elapsed_s: float) -> float:

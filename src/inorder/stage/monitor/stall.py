@@ -197,14 +197,17 @@ class StallWatchdog:
         """Return the time since the last commit."""
         return now_s - self._moved_s
 
-    def check(self, now_s: float, position: int, head: HeadReport | None) -> HeadReport | StallEnded | None:
-        """Take in the commit position and what it waits for; None: the run has ended. Returns the head when a stall
-        begins, and a `StallEnded` when it ends."""
+    def check(
+        self, now_s: float, position: int, head: HeadReport | None, read_s: float | None = None
+    ) -> HeadReport | StallEnded | None:
+        """Take in the commit position and what it waits for; None: the run has ended. `read_s` is when that was read;
+        None: now. Returns the head when a stall begins, and a `StallEnded` when it ends. A head that was read before
+        the limit is not believed: it may be of a commit that has ended since."""
         waited_s = self.measure_wait_s(now_s)
         if position != self._position or head is None:
             self._position, self._moved_s = position, now_s
             return self._end(waited_s)
-        if self._limit_s <= 0 or waited_s < self._limit_s:
+        if self._limit_s <= 0 or (now_s if read_s is None else read_s) - self._moved_s < self._limit_s:
             return None
         is_new, self._stalled_at = self._stalled_at is None, head
         return head if is_new else None
