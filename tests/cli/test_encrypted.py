@@ -112,3 +112,12 @@ def test_the_extra_that_it_needs_makes_it_due_when_it_is_installed(
     code, counts, tried = run(project, *GIVEN)
     assert (counts["changed"], counts["failed"], tried) == (1, 1, ["docs/salary.docx"])
     assert "docs/salary.docx" in call(project, "search", "sealed letter", "--json")[1]
+
+
+def test_the_hint_to_give_a_password_file_is_not_shown_when_one_was_given(project: Path) -> None:
+    assert "add --password-file FILE" in call(project, "run", "docs")[2]
+    assert "--password-file FILE" in call(project, "failures")[2]
+    write_passwords(project, "wrong")
+    ended = call(project, "run", "docs", *GIVEN)[2]
+    assert "none in the password file opens it" in ended
+    assert "--password-file" not in ended + call(project, "failures")[2]

@@ -291,3 +291,28 @@ def test_files_that_mention_the_mark_of_a_pdf_are_read_as_what_they_are(project:
     code, _, err = call(project, "run", "src")
     assert code == 0, err
     assert "9 files: 9 new" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("src/torn.pdf", "the file has failed: the PDF is damaged or truncated"),
+        ("src/photo.png", "the file is not read: an image: --ocr reads its text"),
+        ("src/code/package/c.py", "it is source code; `inorder search` shows its parts"),
+    ],
+)
+def test_what_is_no_document_is_not_shown_and_the_reason_is_said(project: Path, name: str, why: str) -> None:
+    (project / "src" / "torn.pdf").write_bytes(b"%PDF-1.4\nbroken")
+    (project / "src" / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n0000")
+    run(project)
+    code, out, err = run_in_process(["show", name], project, clean_environment())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"no document {name!r} in" in err
+    assert why in err
+
+
+def test_a_quiet_run_with_failures_says_its_counts_and_not_as_an_error(project: Path) -> None:
+    (project / "src" / "torn.pdf").write_bytes(b"%PDF-1.4\nbroken")
+    code, out, err = call(project, "run", "src", "-q")
+    assert (code, out) == (3, "")
+    assert err.startswith("4 files: 3 new, 1 failed   in ")

@@ -19,7 +19,6 @@ from inorder.cli.extras import require_extra
 from inorder.cli.keys import TIMEOUT
 from inorder.cli.options import ALL, SHARED
 from inorder.cli.output import claim_stdout, fit_lines, info, print_json, to_printable
-from inorder.cli.output import error as print_error
 from inorder.cli.parameters import Given
 from inorder.cli.settings import Settings, SettingsReader, StageSettings, Value, replace_fields
 from inorder.cli.stage_runner import EXPORT, prepare_export
@@ -308,4 +307,4 @@ def report_run(outcome: "RunOutcome", settings: Settings) -> None:
         lines = format_outcome(outcome, settings.data_option, is_verbose=is_verbose)
         info(*map(to_printable, outcome.notes), *fit_lines(map(to_printable, lines)), *warnings)
     elif exit_code_of(outcome) != Exit.DONE:
-        print_error(format_headline(outcome))
+        info(to_printable(format_headline(outcome)))

@@ -3,6 +3,7 @@
 import asyncio
 import difflib
 import os
+from contextlib import closing
 from itertools import islice
 from types import TracebackType
 from typing import Any, Literal, TypedDict, overload
@@ -14,6 +15,7 @@ from inorder.index.locations import identify_file
 from inorder.index.rows import DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.library.opening import find_index, read_source_roots
+from inorder.library.reader import LibraryReader
 from inorder.stage.data_layout import require_current_data, require_directory
 
 from .document import DatasetDocument
@@ -130,7 +132,7 @@ class Dataset:
         loaded = self._load_document(doc_id)
         if loaded is None:
             self.documents()  # says so if there are none at all
-            raise OperatorError(f"no document {doc_id!r} in {self.path}{self._suggest_ids(doc_id)}")
+            raise OperatorError(f"no document {doc_id!r} in {self.path}{self._explain(doc_id)}")
         return DatasetDocument(loaded, self._find_chunks, self._find_copies)
 
     def find(self, text: str) -> DatasetDocument:
@@ -149,6 +151,18 @@ class Dataset:
             shown = ", ".join([*map(repr, found[:_SUGGESTIONS]), *(["..."] if len(found) > _SUGGESTIONS else [])])
             raise OperatorError(f"several documents in {self.path} end with {text!r}: {shown}; give more of the id")
         return self.get(found[0] if found else text)
+
+    def _explain(self, doc_id: str) -> str:
+        """Say what else is known by this id, or suggest other ids, as the end of a message."""
+        with closing(LibraryReader(self.path)) as library:
+            file, failure = library.get_file(doc_id), library.find_failure(doc_id)
+        if file is None:
+            return self._suggest_ids(doc_id)
+        if failure is not None:
+            return f": the file has failed: {failure.message}"
+        if file.reason:
+            return f": the file is not read: {file.reason}"
+        return ": it is source code; `inorder search` shows its parts" if file.kind.startswith("code") else ""
 
     def _suggest_ids(self, doc_id: str) -> str:
         """The ids of documents that are spelled like this one, as the end of a message; empty: there are none."""

@@ -14,7 +14,7 @@ import msgspec
 from inorder.code.rules import IGNORED
 from inorder.stage.contracts import StageErrorSummary
 
-from .remedies import describe_ocr, find_advice, find_remedy, is_encrypted
+from .remedies import describe_ocr, find_advice, find_remedy, lacks_password
 
 FileClass = Literal["new", "changed", "unchanged", "copy", "failed", "not read", "removed"]
 _FIELDS = {"copy": "copies", "not read": "not_read"}
@@ -276,7 +276,7 @@ def _describe_error(error: StageErrorSummary) -> str:
     """Return one kind of failure, with what helps if that is a password."""
     message = " ".join(error.message.split())
     more = f" [and {error.count - 1:,} more like it]" if error.count > 1 else ""
-    advice = "; add --password-file FILE" if is_encrypted(message) and "--password-file" not in message else ""
+    advice = "; add --password-file FILE" if lacks_password(message) and "--password-file" not in message else ""
     return f"{error.item_id} ({error.category}): {message}{more}{advice}"
 
 

@@ -73,9 +73,14 @@ def is_encrypted(message: str) -> bool:
     return any(each in message for each in _ENCRYPTED)
 
 
+def lacks_password(message: str) -> bool:
+    """Whether a file has failed because no password was given. If none of those given opens it, the message says so."""
+    return is_encrypted(message) and "none in the password file" not in message
+
+
 def suggest_help(category: str, message: str, source: str = "SRC", data_option: str = "") -> str:
     """Return what would help with a failure of a category; empty: the message says it itself. Commands in hints name
     `source`, and have `data_option` to find DATA."""
-    if is_encrypted(message) and _EXTRA not in message:
+    if lacks_password(message) and _EXTRA not in message:
         return f"{_PASSWORD.format(source=source)}{data_option}"
     return "" if ";" in message else _FAILED.get(category, _UNKNOWN)
