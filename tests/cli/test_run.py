@@ -14,7 +14,8 @@ from inorder.cli.settings import SettingsReader
 from inorder.engines.process.worker_process import WorkerProcess
 from inorder.errors import OperatorError
 from inorder.library.sink import LibrarySink
-from inorder.pipeline.remedies import describe_ocr
+from inorder.pipeline.outcome import describe_not_read
+from inorder.pipeline.remedies import describe_ocr, suggest_help
 from inorder.pipeline.steps import PipelineSettings
 from inorder.stage.options import StageOptions
 from tests.support.command_line import clean_environment
@@ -316,3 +317,11 @@ def test_a_quiet_run_with_failures_says_its_counts_and_not_as_an_error(project: 
     code, out, err = call(project, "run", "src", "-q")
     assert (code, out) == (3, "")
     assert err.startswith("4 files: 3 new, 1 failed   in ")
+
+
+def test_hints_name_the_data_directory_that_was_given() -> None:
+    shown = suggest_help("timeout", "it took too long", data_option=" --data D")
+    assert shown.endswith("run `inorder retry --data D`")
+    assert "`inorder failures -v --data D`" in suggest_help("other", "it broke", data_option=" --data D")
+    not_read = {f"reason {number}": {".x": 1} for number in range(9)}
+    assert describe_not_read(not_read, data_option=" --data D")[-1] == "4 others: inorder plan --data D"

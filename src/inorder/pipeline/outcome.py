@@ -158,6 +158,7 @@ def describe_not_read(
     *,
     ocr: bool = False,
     is_full: bool = False,
+    data_option: str = "",
 ) -> list[str]:
     """Return a line for each sort of files that are not read, with what would help, the most frequent first. `pages`
     without text in `files` are with the images: the same helps. `ocr`: it was tried. `is_full`: nothing is summed
@@ -183,7 +184,7 @@ def describe_not_read(
     lines = [f"{listed} ({advice})" for _, advice, listed in groups[:shown]]
     plain = _list_types(by_advice[""], nouns, is_full=True) if "" in by_advice else ""
     rest = sum(count for count, _, _ in groups[shown:])
-    last = [*([plain] if plain else []), *([f"{_count(rest, 'other')}: inorder plan"] if rest else [])]
+    last = [*([plain] if plain else []), *([f"{_count(rest, 'other')}: inorder plan{data_option}"] if rest else [])]
     return [*lines, ", ".join(last)] if last else lines
 
 
@@ -219,7 +220,7 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     DATA."""
     lines = [format_headline(outcome)]
     lines.append(f"searchable: {describe_searchable(outcome.documents, outcome.source_files)}")
-    lines += label_lines("not read", list_not_read(outcome))
+    lines += label_lines("not read", list_not_read(outcome, data_option))
     lines += label_lines("warnings", describe_warnings(outcome.warned, data_option))
     if is_verbose and outcome.steps:
         lines.append(f"steps: {describe_steps(outcome.steps)}")
@@ -239,9 +240,10 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     return lines
 
 
-def list_not_read(outcome: RunOutcome) -> list[str]:
+def list_not_read(outcome: RunOutcome, data_option: str = "") -> list[str]:
     """Return what a run says of files that are not read, and of pages without text."""
-    return describe_not_read(outcome.not_read, outcome.pages_without_text, outcome.files_without_text, ocr=outcome.ocr)
+    pages, files = outcome.pages_without_text, outcome.files_without_text
+    return describe_not_read(outcome.not_read, pages, files, ocr=outcome.ocr, data_option=data_option)
 
 
 def describe_warnings(warned: Mapping[str, int], data_option: str = "", *, is_full: bool = False) -> list[str]:

@@ -83,4 +83,7 @@ def suggest_help(category: str, message: str, source: str = "SRC", data_option: 
     `source`, and have `data_option` to find DATA."""
     if lacks_password(message) and _EXTRA not in message:
         return f"{_PASSWORD.format(source=source)}{data_option}"
-    return "" if ";" in message else _FAILED.get(category, _UNKNOWN)
+    found = "" if ";" in message else _FAILED.get(category, _UNKNOWN)
+    return found.replace("`inorder retry", f"`inorder retry{data_option}").replace(
+        "failures -v", f"failures -v{data_option}"
+    )
