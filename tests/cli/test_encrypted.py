@@ -121,3 +121,12 @@ def test_the_hint_to_give_a_password_file_is_not_shown_when_one_was_given(projec
     ended = call(project, "run", "docs", *GIVEN)[2]
     assert "none in the password file opens it" in ended
     assert "--password-file" not in ended + call(project, "failures")[2]
+
+
+def test_other_passwords_make_only_encrypted_files_due(project: Path) -> None:
+    (project / "docs" / "broken.pdf").write_bytes(b"%PDF-1.4\nbroken")
+    run(project)
+    for password in ("wrong", "other", PASSWORD):
+        write_passwords(project, password)
+        assert run(project, *GIVEN)[2] == SEALED
+    assert run(project, *GIVEN)[2] == []

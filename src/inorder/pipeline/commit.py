@@ -19,6 +19,7 @@ from inorder.stage.manifest.rows import CORPUS_ID, COUNTS_ID, SCHEMA_VERSION
 from .due import FINAL
 from .names import DOCTAGS
 from .outcome import FileClass, RunOutcome, name_type
+from .remedies import is_encrypted
 from .sources.classify import CODE, FileKind
 from .steps import Step, StepTable
 from .visit import FILE, VisitOrder, decode_order
@@ -107,7 +108,8 @@ class Visited:
         failed = failure.step if failure.step in names else names[0]
         step = self.order.steps[names.index(failed)]
         steps = () if self.order.is_part else table.list_steps(FileKind.parse(self.result.file.kind))
-        settings = next((each.failed_settings for each in steps if each.name == failed), step.settings)
+        lacked = next((each.failed_settings for each in steps if each.name == failed), step.settings)
+        settings = lacked if is_encrypted(failure.message) else step.settings
         inputs = {made.step: made.output for made in self.result.steps} | self.order.outputs
         return StepFailure(
             failed,

@@ -78,7 +78,7 @@ def _find_reason(
     if state is None:
         return "new"
     if state.output is None:
-        if state.settings != step.failed_settings:
+        if state.settings not in (step.settings, step.failed_settings):
             return "settings"
         is_other = depends or state.input != expected
         return "failed" if retries or is_other or state.category not in FINAL else None

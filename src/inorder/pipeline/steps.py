@@ -104,8 +104,7 @@ class Step(NamedTuple):
     settings: str
     """The hash of its settings."""
     failed_settings: str
-    """The hash of what a failure depends on besides the content of the file: the settings, and the passwords that were
-    tried."""
+    """The hash of what the failure of an encrypted file depends on: the settings, and the passwords that were tried."""
 
 
 class DueStep(msgspec.Struct, array_like=True, frozen=True):
@@ -149,7 +148,7 @@ class StepTable:
         }
 
     def describe_failed_settings(self, kind: FileKind) -> Mapping[str, tuple[str, Mapping[str, str]]]:
-        """The same for the failure of each step, where it depends on more."""
+        """The same for the failure of an encrypted file."""
         found = {}
         for name, _, version, parts in self._describe(kind):
             if passwords := self._describe_passwords(name, kind):
@@ -180,12 +179,15 @@ class StepTable:
         return {**parts, **_describe_listing()} if kind in _MAIL_KINDS else parts
 
     def _describe_passwords(self, step: str, kind: FileKind) -> Mapping[str, str]:
-        """What the failure of a step depends on besides its settings: which passwords there are, and whether the extra
-        that reads encrypted office files with them is installed."""
-        if step != DOCTAGS or not self._passwords:
+        """What the failure of an encrypted file depends on besides the settings of a step: which passwords there are,
+        and whether the extra that reads encrypted office files with them is installed."""
+        if step != DOCTAGS:
             return {}
         needs_extra = kind.kind in PASSWORD_KINDS
-        return {"passwords": self._passwords, **({"decryption": self._decryption} if needs_extra else {})}
+        return {
+            "passwords": self._passwords or NO_PASSWORDS,
+            **({"decryption": self._decryption} if needs_extra else {}),
+        }
 
     @cached_property
     def _passwords(self) -> str:
