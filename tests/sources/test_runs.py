@@ -11,7 +11,7 @@ from tests.sources.bucket import TEXTS, Bucket, patch_call, write_files
 
 @pytest.mark.slow
 def test_documents_of_a_bucket_equal_those_of_the_same_files(bucket: Bucket, tmp_path: Path) -> None:
-    objects = {**TEXTS, "odd name %.txt": b"Percent.\n", "mislabelled.csv": b"%PDF-1.4 not a PDF\n"}
+    objects = {**TEXTS, "odd name %.txt": b"Percent.\n", "mislabelled.csv": b"%PDF-1.4\n1 0 obj\nnot a PDF\n"}
     bucket.put({f"docs/{key}": content for key, content in objects.items()})
     write_files(tmp_path / "docs", objects)
     remote = bucket.run("doctags", "memory://bucket/docs", "--data", "remote")
