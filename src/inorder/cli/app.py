@@ -22,7 +22,7 @@ from typing import NoReturn
 from inorder.cli.commands import COMMANDS
 from inorder.cli.exit_codes import Exit, Interrupted
 from inorder.cli.extras import describe_missing_extra, extra_of
-from inorder.cli.output import DEBUG
+from inorder.cli.output import DEBUG, to_printable
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
@@ -58,7 +58,7 @@ def run_command(arguments: Sequence[str]) -> int:
     except InvariantViolation as error:
         return _report(error, Exit.INTEGRITY, "", _BUG)
     except OSError as error:
-        return _report(error, Exit.FAILED, "")
+        return _report(error, Exit.FAILED, _describe_os_error(error))
     except Exception as error:
         extra = extra_of(error) if isinstance(error, ModuleNotFoundError) else None
         if extra is None:
@@ -72,6 +72,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _find_command(arguments: Sequence[str]) -> str:
     return next((argument for argument in arguments if argument in COMMANDS), "")
+
+
+def _describe_os_error(error: OSError) -> str:
+    """Return the path and what is wrong with it; empty: the error names no path."""
+    path = error.filename
+    return f"{to_printable(os.fsdecode(path))}: {error.strerror}" if isinstance(path, str | bytes) else ""
 
 
 def _report(error: BaseException, code: int, message: str, hint: str = "") -> int:

@@ -24,6 +24,7 @@ from inorder.cli.option_types import InvalidValue
 from inorder.cli.options import ALL, PROFILE, SHARED
 from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError
+from inorder.host.regular_file import open_regular
 from inorder.stage.contracts import Stage
 from inorder.stage.options import StageOptions
 
@@ -211,7 +212,7 @@ def _read_file() -> dict[str, Any] | None:
     import tomllib
 
     try:
-        with open(FILE, "rb") as file:
+        with open_regular(FILE) as file:
             found = tomllib.load(file)
     except FileNotFoundError:
         return None

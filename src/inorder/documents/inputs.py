@@ -7,6 +7,7 @@ A document inside another file, or in a remote source, is an `AddressedInput` of
 import os
 from pathlib import PurePath
 
+from inorder.host.regular_file import open_descriptor
 from inorder.sources.fetching import Fetcher
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.contracts import StageError
@@ -29,7 +30,7 @@ def read_content_of(source: Input, fetcher: Fetcher | None = None) -> bytes:
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """The content of a file. Raises StageError if it is too large."""
-    with open(path, "rb", buffering=0) as file:  # a buffer would take more time than to read a small file
+    with open(path, "rb", buffering=0, opener=open_descriptor) as file:  # a buffer costs more than a small file
         _check_size(os.fstat(file.fileno()).st_size)
         return file.readall()
 

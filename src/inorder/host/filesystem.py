@@ -20,6 +20,8 @@ import os
 import stat
 from typing import NamedTuple, Protocol
 
+from .regular_file import open_descriptor, read_regular
+
 CLOSED_DESCRIPTOR = 2**31 - 1
 """A descriptor that no file has. Using it fails with EBADF."""
 
@@ -97,7 +99,7 @@ class SystemFile:
     """A file of the operating system."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
 
     @property
     def size(self) -> int:
@@ -149,8 +151,7 @@ class SystemFilesystem:
 
     def read(self, path: str) -> bytes:
         """Read a whole file."""
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path)
 
     def stat(self, path: str) -> PathInfo | None:
         """Return size and kind of a path; None if it does not exist."""

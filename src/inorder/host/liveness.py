@@ -6,6 +6,8 @@ import os
 import platform
 from typing import NamedTuple
 
+from .regular_file import open_regular
+
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _SLACK_S = 2.0
 
@@ -47,8 +49,8 @@ def identify_machine() -> str:
 def read_holder(lock_path: str) -> LockHolder | None:
     """Read a lock file; None: there is none, or it names no process."""
     try:
-        with open(lock_path, encoding="utf-8", errors="replace") as file:
-            words = file.read(512).split()  # process PID on HOST since TIME
+        with open_regular(lock_path) as file:
+            words = file.read(512).decode("utf-8", "replace").split()  # process PID on HOST since TIME
         since_s = datetime.datetime.fromisoformat(words[5]).timestamp()
         return LockHolder(int(words[1]), words[3], since_s)
     except (OSError, ValueError, IndexError):

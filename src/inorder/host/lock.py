@@ -13,6 +13,7 @@ import platform
 from inorder.errors import BusyError
 
 from .os_errors import translate_os_errors
+from .regular_file import open_descriptor
 from .system import require_posix
 
 
@@ -29,7 +30,7 @@ class Lock:
         import fcntl
 
         with translate_os_errors(f"{resource} cannot be locked"):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT)
             self._is_held = True
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,5 +12,5 @@ def translate_os_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
+        where = f" ({error.filename})" if error.filename and str(error.filename) not in doing else ""
         raise InfrastructureError(f"{doing}: {error.strerror or error}{where}") from error

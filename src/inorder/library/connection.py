@@ -8,6 +8,8 @@ from functools import partial
 from urllib.parse import quote
 
 from inorder.errors import IntegrityError, OperatorError
+from inorder.host.os_errors import translate_os_errors
+from inorder.host.regular_file import require_regular_database
 from inorder.index.locations import locate
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.sinks.sqlite import translate_sqlite_error
@@ -114,6 +116,8 @@ def connect_library(data: str) -> LibraryConnection:
         require_library_file(data)
         require_current_data(data)
         raise OperatorError(f"no library in {data}; make one with `inorder run SRC`")
+    with translate_os_errors(f"{path} cannot be opened"):
+        require_regular_database(path)
     with translate_library_errors(path):
         try:
             return _connect(path, "mode=ro")

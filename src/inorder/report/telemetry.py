@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.host.regular_file import open_regular
 from inorder.stage.monitor.latest import TelemetryFile
 
 from .model import MARKS_MAX, LongItem, RunPart, TimeMark, TimeSpan, WindowSpan
@@ -264,7 +265,7 @@ class TelemetryDigest:
 def _read_lines(path: str) -> Iterator[bytes]:
     """Yield the whole lines of a file; none if it cannot be read."""
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open_regular(path)
     except OSError:
         return
     with file:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.host.regular_file import open_regular
 from inorder.stage.data_layout import DataLayout
 
 from .model import PipelineReport, RunReport
@@ -72,7 +73,7 @@ def _read_attempts(pid: int, run: RunReport, layout: DataLayout, offset_ms: int)
         path = layout.attempts_path(part.run_id)
         if not os.path.exists(path):
             continue
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             for raw in file:
                 try:
                     line = msgspec.json.decode(raw)

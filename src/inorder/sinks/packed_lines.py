@@ -22,6 +22,7 @@ import msgspec
 
 from inorder.errors import IntegrityError
 from inorder.host.filesystem import AppendFile, Filesystem, write_atomic
+from inorder.host.regular_file import open_regular
 from inorder.host.zstd import load_zstd
 
 PACKED_ID = "__packed__"
@@ -184,7 +185,8 @@ class _LineReader(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, path: str, head: PackedHead, head_bytes: int) -> None:
         self._file, self._path = file, path
-        self._packed = load_zstd().open(path, "rb")
+        self._packed_bytes = open_regular(path)
+        self._packed = load_zstd().open(self._packed_bytes, "rb")
         self._start, self._head_bytes = head.bytes, head_bytes
         self._offset = 0
 
@@ -219,6 +221,7 @@ class _LineReader(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         self._packed.close()
+        self._packed_bytes.close()
         super().close()
 
 
@@ -228,7 +231,7 @@ def _make_error(path: str, problem: str) -> IntegrityError:
 
 def open_lines(path: str) -> BinaryIO:
     """Open all lines of a file for reading, packed or not. Raises FileNotFoundError if it does not exist."""
-    file = open(path, "rb")  # noqa: SIM115
+    file = open_regular(path)
     try:
         head, head_bytes = decode_head(file.read(_HEAD_BYTES_MAX))
         file.seek(0)

@@ -23,6 +23,8 @@ from contextlib import contextmanager, suppress
 from inorder.core.invariants import check
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 from inorder.host.lock import Lock
+from inorder.host.os_errors import translate_os_errors
+from inorder.host.regular_file import require_regular_database
 
 from .base import (
     AppliedRun,
@@ -176,6 +178,8 @@ class DatabaseSink(ABC):
         """Write the rows of entries. Called in a transaction."""
 
     def _connect(self, wait_s: float) -> sqlite3.Connection:
+        with translate_os_errors(f"{self._path} cannot be opened"):
+            require_regular_database(self._path)
         with self._translate_errors("it cannot be opened"):
             connection = sqlite3.connect(self._path, timeout=wait_s, isolation_level=None, check_same_thread=False)
         try:

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from inorder.host.regular_file import open_descriptor, open_regular
+
 from .data_layout import FINGERPRINT_SUFFIX, find_obstacle, resolve_output
 
 SCHEMA_VERSION = 1
@@ -62,7 +64,7 @@ def decode_fingerprint(data: bytes) -> Fingerprint | None:
 def hash_file(path: str) -> str:
     """Return the SHA-256 of a file. For a small one, `hashlib.file_digest` takes five times as long."""
     digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb", buffering=0, opener=open_descriptor) as file:
         while piece := file.read(_READ_BYTES):
             digest.update(piece)
     return digest.hexdigest()
@@ -71,7 +73,7 @@ def hash_file(path: str) -> str:
 def checksum_file(path: str) -> tuple[int, int]:
     """Return the size and CRC-32 of a file."""
     size = checksum = 0
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while piece := file.read(_READ_BYTES):
             size += len(piece)
             checksum = zlib.crc32(piece, checksum)

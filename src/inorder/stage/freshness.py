@@ -11,6 +11,8 @@ import stat
 from functools import cache as memoize
 from typing import Any, NamedTuple
 
+from inorder.host.regular_file import read_regular
+
 from .contracts import WorkItem
 from .data_layout import resolve_output
 from .files.file_stat import FileStat
@@ -125,8 +127,7 @@ def _explain_missing(path: str, name: str) -> str:
 
 def _read_fingerprint(path: str) -> Fingerprint | None:
     try:
-        with open(path, "rb", buffering=0) as file:
-            return decode_fingerprint(file.read())
+        return decode_fingerprint(read_regular(path))
     except OSError:
         return None
 

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import msgspec
 
+from inorder.host.regular_file import read_regular
+
 
 class AddressedInput(msgspec.Struct, frozen=True, kw_only=True):
     """Content that is not a file of its own: a member of an archive, an object in a remote store. Subclasses read it.
@@ -55,5 +57,4 @@ def read_content(source: Input) -> bytes:
     the plan was read."""
     if isinstance(source, AddressedInput):
         return source.read() if source.content is None else source.content
-    with open(source, "rb", buffering=0) as file:
-        return file.read()
+    return read_regular(source)

@@ -15,6 +15,7 @@ from inorder.host.filesystem import Filesystem, write_atomic
 from inorder.host.liveness import is_held
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
+from inorder.host.regular_file import read_regular
 
 from .changes import SourceChanges
 from .contracts import RunResult
@@ -88,8 +89,7 @@ class WatchPlace:
     def read(self) -> WatchStatus | None:
         """What the watch says, or the last one said; None: there was none."""
         try:
-            with open(self.path, "rb") as file:
-                found = msgspec.json.decode(file.read(), type=WatchStatus)
+            found = msgspec.json.decode(read_regular(self.path), type=WatchStatus)
         except (OSError, msgspec.MsgspecError):
             return None
         if found.is_alive and not is_held(self.lock_path):

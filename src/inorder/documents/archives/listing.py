@@ -7,6 +7,7 @@ from typing import BinaryIO
 import msgspec
 
 from inorder.documents.readers.sniff import EXTENSIONS, HEAD_BYTES, sniff
+from inorder.host.regular_file import open_regular
 
 from .entry import ENCRYPTED, Archive, ArchiveEntry
 from .limits import DEPTH_MAX, NAME_CHARACTERS_MAX, NESTED_BYTES_MAX, ArchiveError, Budget
@@ -152,7 +153,7 @@ def _find_kind(name: str) -> str:
 def list_file(path: str, archive_format: str) -> Listing:
     """List an archive file. What is wrong with it is in the result."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return list_archive(file, archive_format)
     except OSError as error:
         return Listing(problem=f"the file cannot be read: {error.strerror or error}")

@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.errors import ReadError
+from inorder.host.regular_file import open_regular
 from inorder.stage.contracts import StageError
 from inorder.stage.files.file_stat import FileStat
 from inorder.stage.inputs import AddressedInput
@@ -104,7 +105,7 @@ class OpenArchives:
         return found.archive
 
     def _open_file(self, member: MemberInput, depth: int) -> BinaryIO:
-        return io.BytesIO(self.read(member, depth)) if depth else open(member.archive, "rb")
+        return io.BytesIO(self.read(member, depth)) if depth else open_regular(member.archive)
 
 
 def read_member(file: BinaryIO, member: Member) -> bytes:

@@ -8,6 +8,7 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from inorder.host.filesystem import SystemFilesystem
+from inorder.host.regular_file import open_regular
 
 PREFIX, _SUFFIX = "library.vectors.", ".f32"
 _NUMBER_BYTES = 4
@@ -57,7 +58,7 @@ class MatrixFile:
     def is_altered(self) -> bool:
         """Whether the bytes are not those that the file is named after. Reads the file."""
         digest = new_digest()
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             file_digest(file, lambda: digest)
         return self.name != make_name(digest)
 

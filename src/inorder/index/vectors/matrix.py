@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from inorder.host.regular_file import open_regular
 from inorder.index.schema import read_meta
 
 from .row_chunks import ChunkIds, read_matrix_chunks
@@ -41,7 +42,7 @@ class VectorMatrix:
         self._starts = np.cumsum([0, *(file.shape[0] for file in files)])
         if self.is_available:
             for file in files:
-                opened = open(file.path, "rb")  # noqa: SIM115 - it stays readable when a run replaces it
+                opened = open_regular(file.path)  # it stays readable when a run replaces it
                 weakref.finalize(self, opened.close)
                 self._opened.append(opened)
             self.chunks = read_matrix_chunks(connection, files)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inorder.host.regular_file import open_regular
+
 from .files import PREFIX, MatrixFile, MatrixWriter
 from .row_chunks import ChunkIds, RowList, read_chunk_blocks
 
@@ -56,7 +58,7 @@ class NewMatrixFile:
 def read_alive_rows(connection: sqlite3.Connection, file: MatrixFile) -> Iterator[MatrixRows]:
     """Yield the vectors of a file whose chunks were not removed, in blocks."""
     width = file.shape[1]
-    with open(file.path, "rb") as opened:
+    with open_regular(file.path) as opened:
         for chunks in read_chunk_blocks(connection, file):
             rows = np.frombuffer(opened.read(4 * width * len(chunks)), "<f4").reshape(len(chunks), width)
             alive = chunks >= 0

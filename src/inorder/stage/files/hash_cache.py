@@ -11,6 +11,8 @@ import sqlite3
 import threading
 from collections.abc import Iterable
 
+from inorder.host.regular_file import require_regular_database
+
 from .file_stat import FileStat
 
 _PENDING_MAX = 2000
@@ -88,6 +90,7 @@ def _open_cache(path: str) -> sqlite3.Connection:
     """Open the database of a cache. A damaged one is replaced; if that fails too, the cache lives in memory."""
     for attempt in range(2):
         try:
+            require_regular_database(path)
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             connection.execute("PRAGMA journal_mode=WAL")
             # Syncs only before the log is copied into the database. Without that, a power failure could leave a page
@@ -95,7 +98,7 @@ def _open_cache(path: str) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.executescript(_SCHEMA)
             connection.execute("BEGIN")
-        except sqlite3.Error:
+        except (OSError, sqlite3.Error):
             if attempt == 0:
                 with contextlib.suppress(OSError):
                     os.unlink(path)

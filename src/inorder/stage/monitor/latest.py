@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from inorder.host.liveness import is_held
+from inorder.host.regular_file import open_regular
 from inorder.stage.data_layout import DataLayout
 
 _TAIL_BYTES = 64 * 1024
@@ -97,7 +98,7 @@ def list_telemetry(folder: str | os.PathLike[str]) -> list[TelemetryFile]:
 @lru_cache(maxsize=4096)
 def _read_start(path: str, inode: int) -> TelemetryFile:
     """How the run of a file began. Raises LookupError if that is not written yet."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD_BYTES)
     for line in head.splitlines():
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
@@ -134,7 +135,7 @@ def _read_run(data: str, file: TelemetryFile) -> LatestRun | None:
 
 def _read_tail(path: str, size: int) -> tuple[dict[str, Any], bool]:
     """The last event of each kind in the last `size` bytes, and whether that is the whole file."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         total = file.seek(0, os.SEEK_END)
         start = max(0, total - size)
         file.seek(start)

@@ -6,12 +6,12 @@ only while the run holds the lock.
 
 import contextlib
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from inorder.host.filesystem import Filesystem, write_atomic
+from inorder.host.regular_file import read_regular
 
 
 class LiveState:
@@ -37,7 +37,7 @@ class LiveState:
 def read_live_state(path: str) -> dict[str, Any] | None:
     """Read the file; None: there is none, or it cannot be read."""
     try:
-        found = msgspec.json.decode(Path(path).read_bytes())
+        found = msgspec.json.decode(read_regular(path))
     except (OSError, msgspec.DecodeError):
         return None
     return found if isinstance(found, dict) else None

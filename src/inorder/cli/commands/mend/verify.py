@@ -16,6 +16,7 @@ from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import IntegrityError, OperatorError
+from inorder.host.regular_file import read_regular
 from inorder.journal.records import Terminal
 from inorder.sinks.packed_lines import SUFFIX, measure_lines, open_lines
 from inorder.stage.contracts import Barrier, WorkItem
@@ -200,8 +201,7 @@ class StageCheck:
     def _check_fingerprint(self, paths: list[str], row: ManifestRow) -> Iterator[Problem]:
         beside = f"{paths[0]}{FINGERPRINT_SUFFIX}"
         try:
-            with open(f"{self._data.root}/{beside}", "rb") as file:
-                found = decode_fingerprint(file.read())
+            found = decode_fingerprint(read_regular(f"{self._data.root}/{beside}"))
         except FileNotFoundError:
             yield self._make_problem(
                 MISSING, beside, f"the fingerprint of {row.doc_id} is missing; {_AGAIN} to make it"
