@@ -17,7 +17,7 @@ from inorder.pipeline.sources.names import SourcePart
 from inorder.pipeline.steps import PipelineSettings
 from inorder.pipeline.visit import FILE, RESOURCES
 from inorder.sources import fetching
-from inorder.sources.fetching import FetchLimits
+from inorder.sources.limits import FetchLimits
 from inorder.stage.contracts import WorkItem
 from tests.sources.bucket import Bucket
 

@@ -124,8 +124,9 @@ def test_log_messages_of_packages_of_stores_are_not_shown() -> None:
     """In a process of its own: pytest sets up logging."""
     code = (
         "import logging; from inorder.sources.address import parse_address;"
+        "from inorder.sources.limits import FetchLimits;"
         "from inorder.sources.stores import open_store;"
-        "open_store(parse_address('memory://bucket'), 1);"
+        "open_store(parse_address('memory://bucket'), FetchLimits());"
         "[logging.getLogger(name).error('SESAME') for name in ('gcsfs', 'paramiko.transport', 'azure.core')]"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from inorder.sources import fetching
-from inorder.sources.fetching import Fetcher, FetchLimits
+from inorder.sources.fetching import Fetcher
+from inorder.sources.limits import FetchLimits
 from inorder.sources.problems import RemoteProblem, translate_problem
 from inorder.sources.remote_input import GROUP_BYTES, RemoteInput, count_group
 from inorder.sources.stores import ObjectInfo, Store

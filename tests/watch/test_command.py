@@ -189,3 +189,17 @@ def test_an_operator_error_at_the_start_ends_it(cli: CommandLine, arguments: tup
     ended = cli.run_in_process("watch", *arguments, *IN_THREADS)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.mark.req("ROB-1")
+def test_a_bad_pattern_while_watching_is_a_warning_that_names_file_and_line(cli: CommandLine) -> None:
+    cli.source("a.md", "# Lamp a\n\nA lamp.\n")
+    cli.source("b.md", "# Lamp b\n\nA lamp.\n")
+    watch = Watch(cli)
+    watch.next("run_ended")
+    place = cli.source(".inorderignore", "[z-a]\n\\\nb.md\n")
+    warnings = [watch.next("warning")["message"] for _ in range(2)]
+    assert [text.partition(": ")[0] for text in warnings] == [f"{place}, line 1", f"{place}, line 2"]
+    while list_documents(cli) != {"a.md"}:
+        assert watch.next("run_ended")["exit_code"] == 0
+    assert watch.end().code == 143

@@ -164,6 +164,30 @@ def read_lane(field: str) -> Callable[[WiredRun], Any]:
     return probe
 
 
+def read_fetch_limit(field: str) -> Callable[[WiredRun], Any]:
+    """A limit with which the store of a bucket is opened."""
+
+    def probe(run: WiredRun) -> Any:
+        from inorder.sources import listing
+        from tests.sources.bucket import Bucket, clear
+
+        found = []
+        open_store = listing.open_store
+
+        def record(address: Any, limits: Any) -> Any:
+            found.append(getattr(limits, field))
+            return open_store(address, limits)
+
+        run.patch.setattr(listing, "open_store", record)
+        Bucket(run.folder).put({"a.md": TEXT.encode()})
+        run.command("doctags", "memory://bucket", "--quiet", "--workers", "1")
+        clear()
+        [limit] = set(found)
+        return limit
+
+    return probe
+
+
 OWN_ROWS = index_rows(
     OptionRow(
         "to",
@@ -180,6 +204,8 @@ OWN_ROWS = index_rows(
     OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),
     OptionRow("fetch_concurrency", read_lane("max_concurrency"), [(3, 3), (5, 5)]),
     OptionRow("fetch_rate", read_lane("rate_per_s"), [(1000.0, 1000.0), (2000.0, 2000.0)]),
+    OptionRow("fetch_bytes_per_s_min", read_fetch_limit("bytes_per_s_min"), [(1000, 1000), (5, 5)]),
+    OptionRow("fetch_private", read_fetch_limit("reaches_private"), [(False, False), (True, True)]),
     OptionRow("tokens_max", count_chunks, [(512, 1), (20, 3)]),
     OptionRow("tokens_min", count_chunks, [(0, 2), (512, 1)]),
     OptionRow("tokenizer", count_chunks_by_tokenizer, [("words", 7), ("hf:tokenizer.json", 1)]),

@@ -45,6 +45,14 @@ OWN = {
             NumberType("none", unit="requests/s"),
             "Requests per second on average to remote sources, of all workers, including retries.",
         ),
+        _content(
+            "fetch_bytes_per_s_min",
+            IntegerType(0, 10**9, unit="bytes/s"),
+            "Least rate at which a web server must answer, over 30 s; 0 waits for any.",
+        ),
+        _content(
+            "fetch_private", FlagType(), "Let a public address of a source lead to a loopback or private address."
+        ),
     ),
     "chunk": index_by_name(
         _content("tokens_max", IntegerType(1, 10**6, unit="tokens"), "Most tokens per chunk.", path="chunk.tokens_max"),

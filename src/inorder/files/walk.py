@@ -2,12 +2,16 @@
 
 Hidden entries are left out, and so are those that an ignore file names, in its folder and below. Ignore files have the
 syntax of `.gitignore`. Links to folders are not followed, so there are no loops.
+
+What is wrong with an ignore file costs the line that is wrong, as with Git: the other lines hold.
 """
 
 import os
+import warnings
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from inorder.host.regular_file import open_regular
 
 from .listing import list_folder
 
@@ -16,6 +20,12 @@ if TYPE_CHECKING:
 
 UNREADABLE_FOLDER = "the folder cannot be read"
 """How the problem of a folder begins whose entries are not known."""
+_BYTES_MAX = 2**24
+"""Of an ignore file; what comes after them is not read."""
+_PATTERN_MAX = 4096
+"""Characters of a pattern: no path is longer, and the time to compile a pattern grows with it."""
+_PROBLEMS_MAX, _SHOWN_MAX = 5, 40
+"""How many lines of an ignore file are reported, and how much of each."""
 
 
 class IgnoreRules(NamedTuple):
@@ -24,6 +34,8 @@ class IgnoreRules(NamedTuple):
     folder: str
     """Its path from the root, with a slash at the end."""
     spec: "GitIgnoreSpec"
+    problems: tuple[str, ...] = ()
+    """What is wrong with the file, by line: these lines have no effect."""
 
 
 class WalkedFolder(NamedTuple):
@@ -62,31 +74,70 @@ def walk_folders(
 
 def _read_rules(folder: WalkedFolder, names: Sequence[str], files: Sequence[str]) -> Iterator[IgnoreRules]:
     for name in names:
-        if name in files and (rules := read_ignore_file(folder.path, folder.relative, name)) is not None:
-            yield rules
+        if name in files:
+            yield read_ignore_file(folder.path, folder.relative, name)
 
 
-def read_ignore_file(folder: str, relative: str, name: str) -> IgnoreRules | None:
-    """Return the rules of the ignore file of this name in a folder; None: it cannot be read. `relative` is the path of
+def read_ignore_file(folder: str, relative: str, name: str) -> IgnoreRules:
+    """Return the rules of the ignore file of this name in a folder; none if it is not there. `relative` is the path of
     the folder from the root, with a slash at the end."""
+    path = os.path.join(folder, name)
     try:
-        text = Path(folder, name).read_text("utf-8", "surrogateescape")
-    except OSError:
-        return None
-    return parse_rules(relative, text)
+        with open_regular(path) as file:
+            text = file.read(_BYTES_MAX).decode("utf-8", "surrogateescape")
+            is_whole = not file.read(1)
+    except FileNotFoundError:
+        return parse_rules(relative, "", path)
+    except OSError as error:
+        problem = f"{path} cannot be read: {error.strerror or error}; it leaves nothing out"
+        return parse_rules(relative, "", path)._replace(problems=(problem,))
+    rules = parse_rules(relative, text, path)
+    if is_whole:
+        return rules
+    return rules._replace(problems=(*rules.problems, f"{path} is not read beyond {_BYTES_MAX:,} bytes"))
 
 
-def parse_rules(folder: str, text: str) -> IgnoreRules:
-    """The rules of an ignore file in a folder, whose path from the root ends with a slash."""
+def parse_rules(folder: str, text: str, path: str) -> IgnoreRules:
+    """Return the rules of the ignore file at `path`. `folder` is its folder, as a path from the root that ends with a
+    slash."""
     from pathspec import GitIgnoreSpec  # slow to import, and most folders have no ignore file
 
-    return IgnoreRules(folder, GitIgnoreSpec.from_lines(text.splitlines()))
+    lines = text.splitlines()
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `re`, about a bracket in brackets
+        try:
+            if all(len(line) <= _PATTERN_MAX for line in lines):
+                return IgnoreRules(folder, GitIgnoreSpec.from_lines(lines))
+        except Exception:  # whatever the library raises: it says neither which line it is, nor all that it may raise
+            pass
+        return _parse_lines(folder, lines, path)
+
+
+def _parse_lines(folder: str, lines: list[str], path: str) -> IgnoreRules:
+    """Return the rules of those lines that have valid patterns."""
+    from pathspec import GitIgnoreSpec
+
+    valid, problems = [], []
+    for number, line in enumerate(lines, 1):
+        try:
+            if len(line) > _PATTERN_MAX:
+                raise ValueError
+            GitIgnoreSpec.from_lines([line])
+        except Exception:
+            shown = line if len(line) <= _SHOWN_MAX else f"{line[:_SHOWN_MAX]}…"
+            problems.append(f"{path}, line {number}: {shown!r} is no valid pattern; the line has no effect")
+            valid.append("")
+        else:
+            valid.append(line)
+    if len(problems) > _PROBLEMS_MAX:
+        rest = len(problems) - _PROBLEMS_MAX
+        problems[_PROBLEMS_MAX:] = [f"{path}: {rest:,} more lines are no valid patterns"]
+    return IgnoreRules(folder, GitIgnoreSpec.from_lines(valid), tuple(problems))
 
 
 def is_ignored(rules: Sequence[IgnoreRules], relative: str) -> bool:
     """Whether these rules exclude a path from the root; that of a folder ends with a slash. The rules of the innermost
     folder that match the path decide."""
-    for folder, spec in reversed(rules):
+    for folder, spec, _ in reversed(rules):
         verdict = spec.check_file(relative[len(folder) :]).include
         if verdict is not None:
             return verdict

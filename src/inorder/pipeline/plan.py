@@ -17,11 +17,12 @@ from inorder.code.rules import IGNORED
 from inorder.documents.convert.settings import ANY
 from inorder.documents.cost import estimate_code_chunks, estimate_pages
 from inorder.documents.readers.registry import READERS
+from inorder.engines.attempt import escape_surrogates
 from inorder.files.heads import read_head
 from inorder.library.reader import KnownFile, LibraryReader
 from inorder.library.rows import FileIdentity, FileResult
 from inorder.runtime.identity import hash_strings, new_run_id
-from inorder.sources.fetching import FetchLimits
+from inorder.sources.limits import FetchLimits
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.contracts import Barrier, PassItem
 from inorder.stage.sources import is_address
@@ -59,6 +60,8 @@ _OF_OTHER_STEPS = {
     ARCHIVE: "an archive: inorder run reads it",
 }
 """Why a file is not read by a run that has not all steps."""
+_WARNINGS_MAX = 20
+"""How many problems of ignore files are said."""
 _RESULT_BYTES, _RESULT_FACTOR = 2000, 3
 """About the size of the results of a file: a fixed part, and this many times its size."""
 
@@ -161,12 +164,18 @@ class FilePlan:
 
     def _list(self, part: SourcePart, listings: Listings) -> Iterator[ListedFile | ListedMembers]:
         if not is_address(part.location):
-            return walk_part(part, (self._data,), listings)
-        return list_remote(part, self._fetch_limits)
+            return walk_part(part, (self._data,), listings, self._warn)
+        return list_remote(part, self._fetch_limits, self._warn)
+
+    def _warn(self, problem: str) -> None:
+        """Note a problem of an ignore file, once, unless there are many."""
+        known, problem = self.outcome.warnings, escape_surrogates(problem)
+        if problem not in known and len(known) < _WARNINGS_MAX:
+            known.append(problem if len(known) < _WARNINGS_MAX - 1 else "more ignore files have problems")
 
     @property
     def _fetch_limits(self) -> FetchLimits:
-        return FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=self._settings.fetch_rate)
+        return self._settings.limit_fetches()
 
     @property
     def has_remote(self) -> bool:

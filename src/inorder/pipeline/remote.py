@@ -5,14 +5,14 @@ are not fetched. What an object really is, its worker sees from the first bytes.
 are fetched at once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from inorder.code.rules import CODE_IGNORE_FILES, IGNORED, find_reason_not_fetched
 from inorder.documents.convert.kinds import guess_kind
 from inorder.library.rows import HASH_BYTES
-from inorder.sources.fetching import FetchLimits
+from inorder.sources.limits import FetchLimits
 from inorder.sources.listing import RemoteListing, RemoteObject
 from inorder.sources.remote_input import RemoteInput, count_group, read_group
 from inorder.sources.visible import IgnoreCheck, is_hidden
@@ -28,15 +28,18 @@ if TYPE_CHECKING:
     from .resources import VisitResources
 
 
-def list_remote(part: SourcePart, limits: FetchLimits) -> Iterator[ListedFile]:
-    """Yield every object of a remote source, in the order of the ids. Raises OperatorError or InfrastructureError if it
+def list_remote(
+    part: SourcePart, limits: FetchLimits, warn: Callable[[str], None] = lambda problem: None
+) -> Iterator[ListedFile]:
+    """Yield every object of a remote source, in the order of the ids. `warn` is called with each problem of an ignore
+    file. Raises OperatorError or InfrastructureError if it
     cannot be listed to its end: what is missing from a listing would look as if it was removed."""
     listing = RemoteListing(part.location, limits)
     root = quote_id(part.name)
     if all(first <= second for first, second in pairwise(_list_ids(root, listing))):
-        yield from _list(root, listing)
+        yield from _list(root, listing, warn)
     else:  # characters that are quoted in ids sort differently
-        yield from sorted(_list(root, listing), key=lambda file: file.item_id)
+        yield from sorted(_list(root, listing, warn), key=lambda file: file.item_id)
 
 
 def _list_ids(root: str, listing: Iterable[RemoteObject]) -> Iterator[str]:
@@ -47,8 +50,8 @@ def _make_id(root: str, key: str) -> str:
     return f"{root}/{quote_key(key)}" if key else root
 
 
-def _list(root: str, listing: RemoteListing) -> Iterator[ListedFile]:
-    documents, code = IgnoreCheck(listing, (IGNORE_FILE,)), IgnoreCheck(listing, CODE_IGNORE_FILES)
+def _list(root: str, listing: RemoteListing, warn: Callable[[str], None]) -> Iterator[ListedFile]:
+    documents, code = IgnoreCheck(listing, (IGNORE_FILE,)), IgnoreCheck(listing, CODE_IGNORE_FILES, warn)
     for key, source, problem in listing:
         if is_hidden(key):
             continue

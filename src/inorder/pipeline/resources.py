@@ -15,7 +15,7 @@ from inorder.errors import OperatorError, require
 from inorder.host.credentials import keep_credentials, list_credentials
 from inorder.library.reader import LibraryReader
 from inorder.runtime.identity import hash_strings
-from inorder.sources.fetching import Fetcher, FetchLimits
+from inorder.sources.fetching import Fetcher
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, StageOutcome
 
@@ -69,9 +69,7 @@ class VisitResources:
     @cached_property
     def fetcher(self) -> Fetcher:
         """What reads objects of remote sources."""
-        rate = self._settings.fetch_rate
-        share = None if rate is None else rate / self._workers
-        return Fetcher(FetchLimits(concurrency=self._settings.fetch_concurrency, rate_per_s=share))
+        return Fetcher(self._settings.limit_fetches(self._workers))
 
     @cached_property
     def count_tokens(self) -> Callable[[str], int]:

@@ -28,6 +28,7 @@ from inorder.documents.readers.registry import PASSWORD_KINDS
 from inorder.errors import OperatorError, require
 from inorder.index import step as index
 from inorder.runtime.identity import hash_settings
+from inorder.sources.limits import FetchLimits
 
 from .names import CHUNK, DOCTAGS, EMBED, INDEX
 from .sources.classify import ARCHIVE, CODE, DOCUMENT, FileKind
@@ -59,6 +60,10 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Requests to remote sources at the same time, per worker process."""
     fetch_rate: float | None = None
     """Requests per second to remote sources, of all worker processes together; None: no limit."""
+    fetch_bytes_per_s_min: int = 1000
+    """The least rate of a response of a remote source."""
+    fetch_private: bool = False
+    """Whether the public address of a source may lead to a loopback or private one."""
     timeouts_s: dict[str, float] = msgspec.field(default_factory=lambda: dict(TIMEOUTS_S))
     """The time limit of each step in seconds; one that is not there has the limit of the run."""
     server: ServerLimits = ServerLimits()
@@ -69,6 +74,15 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The families of vectors, and the provider of each."""
         specs = {"dense": self.dense, "sparse": self.sparse}
         return {family: spec for family, spec in specs.items() if spec != NONE}
+
+    def limit_fetches(self, workers: int = 1) -> FetchLimits:
+        """Return the limits of requests to remote sources, for one of so many processes."""
+        return FetchLimits(
+            concurrency=self.fetch_concurrency,
+            rate_per_s=None if self.fetch_rate is None else self.fetch_rate / workers,
+            bytes_per_s_min=self.fetch_bytes_per_s_min,
+            reaches_private=self.fetch_private,
+        )
 
 
 def list_shared(settings: PipelineSettings) -> dict[str, str]:

@@ -76,7 +76,7 @@ def parse_address(text: str) -> Address:
     require(_CHAIN not in rest, f"cannot read {text}: only an archive (zip://...) can be chained with ::")
     if protocol in ("http", "https"):
         require(bool(urlsplit(text).hostname), f"the address {text} has no host")
-        return Address(protocol, "", text)
+        return Address(protocol, urlsplit(text).hostname or "", text)
     if protocol == "sftp":
         host, _, path = rest.partition("/")
         require(bool(host), f"the address {text} has no host")

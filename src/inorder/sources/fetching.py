@@ -14,12 +14,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from inorder.lanes import Lane, LaneConfig, Ticket
 
+from .limits import FetchLimits
 from .problems import CHANGED, RemoteProblem, translate_problem
 from .stores import ObjectInfo, Store
 
@@ -35,17 +34,6 @@ _BACKOFF_S = 0.2
 _BACKOFF_S_MAX = 20.0
 _PAUSE_S_MAX = 60.0
 """A longer pause that a store asks for is left to the schedule of the run: the item is retried later."""
-
-
-class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of the requests of one worker process."""
-
-    concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 16
-    """Requests in flight."""
-    rate_per_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    """Requests per second on average, including retries; None: no limit."""
-    attempts_max: Annotated[int, msgspec.Meta(ge=1, le=100)] = 8
-    """Attempts per request."""
 
 
 class _Request:
@@ -80,6 +68,8 @@ class Fetcher:
         self._not_before_s = clock()
         self._lock = threading.Lock()
         self._contents: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._slow: dict[tuple[str, str], RemoteProblem] = {}
+        """Why an object could not be read ahead in time: it is not waited for again."""
         self._lane = Lane(
             LaneConfig(
                 name="fetch",
@@ -97,6 +87,8 @@ class Fetcher:
     def read(self, store: Store, source: ObjectInfo, address: str) -> bytes:
         """Read an object as it was listed. Raises `RemoteProblem`."""
         key = (address, source.fingerprint)
+        if (problem := self._slow.pop(key, None)) is not None:
+            raise problem
         found = self._take(key)
         if found is None:
             found = self._join(self._begin_read(store, source, address), store, source, address)
@@ -121,7 +113,9 @@ class Fetcher:
         for requests, (store, source, address) in begun:
             try:
                 content = self._join(requests, store, source, address)
-            except RemoteProblem:
+            except RemoteProblem as problem:
+                if problem.kind == "slow":
+                    self._slow[address, source.fingerprint] = problem
                 continue
             self._keep((address, source.fingerprint), content)
 

@@ -17,7 +17,8 @@ from inorder.errors import InfrastructureError, OperatorError
 from inorder.stage.contracts import StageError
 
 from .address import parse_address
-from .fetching import HASHED, Fetcher, FetchLimits
+from .fetching import HASHED, Fetcher
+from .limits import FetchLimits
 from .problems import RemoteProblem
 from .remote_input import RemoteInput
 from .stores import ObjectInfo, Store, open_store
@@ -110,7 +111,7 @@ class RemoteListing:
         return RemoteObject(key, source, problem)
 
     def _fill(self, fetcher: Fetcher, text: str) -> int:
-        store = fetcher.call(text, open_store, self._address, fetcher.limits.concurrency)
+        store = fetcher.call(text, open_store, self._address, fetcher.limits)
         found = (
             self._complete(each, store, fetcher)
             for each in store.list_objects(self._address.path, partial(fetcher.call, text))

@@ -12,7 +12,9 @@ from inorder.engines.retry_after import find_retry_after_s, parse_retry_after
 from inorder.errors import InfrastructureError, InorderError, OperatorError
 from inorder.stage.contracts import StageError
 
-ProblemKind = Literal["missing", "denied", "changed", "transient", "other"]
+from .web import RefusedAddress, SlowResponse
+
+ProblemKind = Literal["missing", "denied", "changed", "transient", "slow", "refused", "other"]
 
 _DENIED = frozenset(
     {
@@ -63,11 +65,12 @@ class RemoteProblem(InorderError):
         """The failure of an item that needs the object."""
         if self.kind == "transient":
             return StageError(str(self), category="provider", retryable=True, retry_after_s=self.retry_after_s)
-        return StageError(str(self), category="input" if self.kind == "missing" else "io")
+        categories = {"missing": "input", "slow": "timeout"}
+        return StageError(str(self), category=categories.get(self.kind, "io"))
 
     def to_listing_error(self) -> InorderError:
         """The failure of a run whose sources cannot be listed."""
-        if self.kind in ("missing", "denied"):
+        if self.kind in ("missing", "denied", "refused"):
             return OperatorError(f"cannot list {self}")
         return InfrastructureError(f"cannot list {self}; nothing was changed, run the same command again")
 
@@ -77,6 +80,11 @@ def translate_problem(error: BaseException, address: str) -> RemoteProblem:
     if isinstance(error, RemoteProblem):
         return error
     chain = list(_follow_causes(error))
+    for each in chain:
+        if isinstance(each, RefusedAddress):
+            return RemoteProblem("refused", address, f"{each}; if that is wanted, add --set fetch_private=true")
+        if isinstance(each, SlowResponse):
+            return RemoteProblem("slow", address, f"{each}; a slower server needs --set fetch_bytes_per_s_min=N")
     names = {base.__name__ for each in chain for base in type(each).__mro__}
     code, status, wait_s = _find_code(chain), _find_http_status(chain), _find_wait_s(chain)
     detail = ", ".join([*([code] if code else []), *([f"HTTP {status}"] if status else [])])

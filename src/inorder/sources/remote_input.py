@@ -50,7 +50,7 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
             raise problem.to_stage_error() from None
 
     def _locate(self, fetcher: Fetcher) -> tuple[Store, ObjectInfo, str]:
-        store = reuse_store(self.protocol, self.location, fetcher.limits.concurrency)
+        store = reuse_store(self.protocol, self.location, fetcher.limits)
         return store, ObjectInfo(self.path, self.size, self.fingerprint), self.address
 
 

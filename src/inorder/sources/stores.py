@@ -5,12 +5,13 @@ folder, and after a read the entry of the object is compared with the listed one
 shows is what the store has now.
 """
 
+import asyncio
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -19,10 +20,14 @@ from inorder.host.credentials import restore_credentials
 from inorder.stage.sources import is_address
 
 from .address import Address, parse_address
+from .limits import WINDOW_S, FetchLimits
 from .problems import CHANGED, RemoteProblem
 from .protocols import is_same_version, make_fingerprint
+from .web import SlowResponse, has_local_host, open_client, receive
 
 _PIECE_BYTES = 2**20
+_WEB = ("http", "https")
+_NO_ANSWER = f"no answer in {WINDOW_S:g} s"
 Call = Callable[..., Any]
 """Calls a function with arguments, with retries and within the limits: `Fetcher.call`."""
 
@@ -45,9 +50,10 @@ class Store:
     has_ranges = False
     """Whether several ranges of an object are read at the same time: worth it where each is a request of its own."""
 
-    def __init__(self, protocol: str, filesystem: Any) -> None:
+    def __init__(self, protocol: str, filesystem: Any, limits: FetchLimits = FetchLimits()) -> None:
         self.protocol = protocol
         self.filesystem = filesystem
+        self._limits = limits
 
     def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
         """The object with this path, unless it ends with a slash, and every object below it, in any order."""
@@ -112,8 +118,8 @@ class BucketStore(Store):
 class SftpStore(Store):
     """A server with one connection, which does one thing at a time. A connection that was lost is opened again."""
 
-    def __init__(self, protocol: str, filesystem: Any) -> None:
-        super().__init__(protocol, filesystem)
+    def __init__(self, protocol: str, filesystem: Any, limits: FetchLimits) -> None:
+        super().__init__(protocol, filesystem, limits)
         self._lock = threading.Lock()
 
     def find(self, path: str) -> Mapping[str, Any]:
@@ -145,15 +151,59 @@ class HttpStore(Store):
         yield self._describe(call(self.find, path))
 
     def find(self, path: str) -> Mapping[str, Any]:
-        return {**super().find(restore_credentials(path)), "name": path}
+        from aiohttp import ClientTimeout
+        from fsspec.asyn import sync
+
+        request = partial(self.filesystem._info, restore_credentials(path), timeout=ClientTimeout(total=WINDOW_S))
+        try:
+            found: Mapping[str, Any] = sync(self.filesystem.loop, request)
+        except FileNotFoundError as error:  # raised for whatever goes wrong
+            if isinstance(error.__cause__, TimeoutError):
+                raise SlowResponse(_NO_ANSWER) from error
+            raise
+        return {**found, "name": path}
 
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
-        address = restore_credentials(source.path)
-        found: bytes = self.filesystem.cat_file(address, headers={"Accept-Encoding": "identity"})
-        return found[start:stop]
+        found = bytearray()
+        self._receive(source, found.extend)
+        return bytes(found[start:stop])
 
     def hash_content(self, source: ObjectInfo, bytes_max: int) -> tuple[int, str]:
-        return super().hash_content(source._replace(path=restore_credentials(source.path)), bytes_max)
+        digest, size = sha256(), 0
+
+        def consume(piece: bytes) -> None:
+            nonlocal size
+            size += len(piece)
+            digest.update(piece)
+            if size >= bytes_max:
+                raise _Enough
+
+        with suppress(_Enough):
+            self._receive(source, consume)
+        return size, digest.hexdigest()
+
+    def _receive(self, source: ObjectInfo, consume: Callable[[bytes], object]) -> None:
+        from fsspec.asyn import sync
+
+        sync(self.filesystem.loop, self._request, source.path, consume)
+
+    async def _request(self, path: str, consume: Callable[[bytes], object]) -> None:
+        """Pass the object on as it arrives."""
+        session = await self.filesystem.set_session()
+        try:
+            async with asyncio.timeout(WINDOW_S):
+                response = await session.get(
+                    self.filesystem.encode_url(restore_credentials(path)), headers={"Accept-Encoding": "identity"}
+                )
+        except TimeoutError as error:
+            raise SlowResponse(_NO_ANSWER) from error
+        async with response:
+            self.filesystem._raise_not_found_for_status(response, path)
+            await receive(response.content.read, self._limits, consume)
+
+
+class _Enough(Exception):
+    """The rest of an object is not needed."""
 
 
 class S3Store(BucketStore):
@@ -214,7 +264,7 @@ _KINDS: dict[str, type[Store]] = {
 }
 
 
-def open_store(address: Address, connections: int) -> Store:
+def open_store(address: Address, limits: FetchLimits) -> Store:
     """Open the store of an address. Credentials come from the environment of the protocol."""
     import fsspec
 
@@ -224,33 +274,49 @@ def open_store(address: Address, connections: int) -> Store:
         options["use_listings_cache"] = False
     if address.protocol == "s3":
         one_attempt = {"total_max_attempts": 1}  # the limits count every attempt
-        options["config_kwargs"] = {"max_pool_connections": connections, "retries": one_attempt}
+        options["config_kwargs"] = {"max_pool_connections": limits.concurrency, "retries": one_attempt}
     elif address.protocol == "sftp":
         options |= _parse_host(address.location)
     elif address.protocol == "zip":
         options["fo"] = address.location
         if is_address(address.location):
-            options["target_protocol"] = parse_address(address.location).protocol
+            inner = parse_address(address.location)
+            options["target_protocol"] = inner.protocol
+            if inner.protocol in _WEB:
+                options["target_options"] = _describe_client(address.location, limits)
+    elif address.protocol in _WEB:
+        options |= _describe_client(f"//{_bracket(address.location)}", limits)
     filesystem = fsspec.filesystem(address.protocol, **options)
     if address.protocol == "s3":
         filesystem.retries = 1
-    return _KINDS.get(address.protocol, Store)(address.protocol, filesystem)
+    return _KINDS.get(address.protocol, Store)(address.protocol, filesystem, limits)
 
 
 @lru_cache(64)
-def reopen_store(protocol: str, location: str, connections: int, process_id: int) -> Store:
+def reopen_store(protocol: str, location: str, limits: FetchLimits, process_id: int) -> Store:
     """The store that the objects of a listing are read from: one per process."""
-    return open_store(Address(protocol, location, ""), connections)
+    return open_store(Address(protocol, location, ""), limits)
 
 
-def reuse_store(protocol: str, location: str, connections: int) -> Store:
+def reuse_store(protocol: str, location: str, limits: FetchLimits) -> Store:
     """The same for this process."""
-    return reopen_store(protocol, location, connections, os.getpid())
+    return reopen_store(protocol, location, limits, os.getpid())
 
 
 def forget_stores() -> None:
     """Open every store again when it is needed."""
     reopen_store.cache_clear()
+
+
+def _describe_client(address: str, limits: FetchLimits) -> dict[str, Any]:
+    """What the filesystem of web servers is opened with, for what this address leads to."""
+    reaches_private = limits.reaches_private or has_local_host(address)
+    return {"get_client": partial(open_client, reaches_private=reaches_private)}
+
+
+def _bracket(host: str) -> str:
+    """The host as an address has it: the number of IPv6 has brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _parse_host(location: str) -> dict[str, Any]:

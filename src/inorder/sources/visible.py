@@ -4,7 +4,7 @@ The rules are those of local folders. A part of a key that begins with a dot is 
 an ignore file has rules for what is below its folder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from inorder.files.walk import IgnoreRules, is_ignored, parse_rules
@@ -22,8 +22,12 @@ def is_hidden(key: str) -> bool:
 class IgnoreCheck:
     """Applies the ignore files of all folders above a key."""
 
-    def __init__(self, listing: RemoteListing, ignore_files: Sequence[str]) -> None:
-        """Raises InfrastructureError or OperatorError if an ignore file cannot be read."""
+    def __init__(
+        self, listing: RemoteListing, ignore_files: Sequence[str], warn: Callable[[str], None] = lambda problem: None
+    ) -> None:
+        """`warn` is called with each problem of an ignore file. Raises InfrastructureError or OperatorError if one
+        cannot be read."""
+        self._warn = warn
         texts = {
             name: {key.removesuffix(name): listing.read_text(key) for key in listing.find_named(name)}
             for name in ignore_files
@@ -48,5 +52,10 @@ class IgnoreCheck:
                 return None
             above = found
         place = f"{folder}/" if folder else ""
-        own = (parse_rules(place, texts[place]) for texts in self._texts.values() if place in texts)
+        own = [
+            parse_rules(place, texts[place], f"{place}{name}") for name, texts in self._texts.items() if place in texts
+        ]
+        for rules in own:
+            for problem in rules.problems:
+                self._warn(problem)
         return (*above, *own)

@@ -19,7 +19,7 @@ def find_exclusion(part: SourcePart, data: str, ignore_files: Sequence[str]) -> 
         folder = "".join(f"{each}/" for each in names[:depth])
         place = os.path.join(root, folder)
         found = ((file, read_ignore_file(place, folder, file)) for file in ignore_files)
-        rules += [(os.path.join(part.location, folder, file), each) for file, each in found if each is not None]
+        rules += [(os.path.join(part.location, folder, file), each) for file, each in found]
         path = f"{folder}{name}"
         if name.startswith("."):
             return f"it is hidden: {path}"
@@ -32,7 +32,7 @@ def find_exclusion(part: SourcePart, data: str, ignore_files: Sequence[str]) -> 
 
 def _find_rule(rules: Sequence[tuple[str, IgnoreRules]], relative: str) -> str:
     """The file and the line of the rule that excludes a path; empty: none does."""
-    for path, (folder, spec) in reversed(rules):
+    for path, (folder, spec, _) in reversed(rules):
         found = spec.check_file(relative[len(folder) :])
         if found.include is not None:
             line = "" if found.index is None else str(getattr(spec.patterns[found.index], "pattern", ""))

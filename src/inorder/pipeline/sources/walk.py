@@ -14,7 +14,7 @@ import errno
 import os
 import stat
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from time import time_ns
 from typing import NamedTuple
 
@@ -127,11 +127,15 @@ Listings = dict[str, FolderListing]
 
 
 def walk_part(
-    part: SourcePart, excluded: Collection[str], listings: Listings | None = None
+    part: SourcePart,
+    excluded: Collection[str],
+    listings: Listings | None = None,
+    warn: Callable[[str], None] = lambda problem: None,
 ) -> Iterator[ListedFile | ListedMembers]:
     """Yield every file of a part of a source, in the order of the ids, except what lies below the folders in
-    `excluded`. `listings` keeps those of the folders above the part: several parts may have them in common. Raises
-    OperatorError if the source is not there, also if it vanishes meanwhile."""
+    `excluded`. `listings` keeps those of the folders above the part: several parts may have them in common. `warn` is
+    called with each problem of an ignore file. Raises OperatorError if the source is not there, also if it vanishes
+    meanwhile."""
     root = part.location
     require_root(root)
     if not os.path.isdir(root):
@@ -140,7 +144,7 @@ def walk_part(
         if found.archive_format is not None:
             yield ListedMembers(found)
         return
-    walker = _Walker(root, quote_id(part.name), frozenset((*part.excluded, *excluded)), listings)
+    walker = _Walker(root, quote_id(part.name), frozenset((*part.excluded, *excluded)), listings, warn)
     yield from walker.walk(tuple(filter(None, part.below.split("/"))))
     require_root(root)
 
@@ -148,7 +152,15 @@ def walk_part(
 class _Walker:
     """Walks one root."""
 
-    def __init__(self, root: str, prefix: str, excluded: frozenset[str], listings: Listings | None) -> None:
+    def __init__(
+        self,
+        root: str,
+        prefix: str,
+        excluded: frozenset[str],
+        listings: Listings | None,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._warn = warn
         self._listings = {} if listings is None else listings
         self._root = root
         self._real_root = os.path.join(os.path.realpath(root), "")
@@ -216,12 +228,14 @@ class _Walker:
         if not present and not_code == folder.not_code:
             return folder
         rules = {name: read_ignore_file(folder.path, folder.relative, name) for name in present}
-        own = [each for each in rules.values() if each is not None]
+        for each in rules.values():
+            for problem in each.problems:
+                self._warn(problem)
         documents = rules.get(IGNORE_FILE)
         return folder._replace(
             not_code=not_code,
             document_rules=folder.document_rules if documents is None else (*folder.document_rules, documents),
-            code_rules=(*folder.code_rules, *own),
+            code_rules=(*folder.code_rules, *rules.values()),
         )
 
     def _enter(self, folder: _RuledFolder, name: str) -> _RuledFolder | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.dry_run import PROCESS, SKIP, VERDICTS, DryRun, Forecast, WrittenFiles
 from inorder.cli.options import EVERYDAY, SHARED
-from inorder.cli.output import encode_json, encode_text, fit_lines, print_out, stream_json, stream_lines
+from inorder.cli.output import encode_json, encode_text, fit_lines, print_out, stream_json, stream_lines, to_printable
 from inorder.cli.parameters import Given, JsonOption, StageOption, make_argument, run_options
 from inorder.cli.pipeline import STEPS, describe_defaults, read_recorded_request, read_request, require_library
 from inorder.cli.settings import SettingsReader, resolve
@@ -98,6 +98,7 @@ def _plan_files(prediction: Prediction, *, as_json: bool) -> None:
     outcome = prediction.outcome
     print_out(
         *outcome.notes,
+        *(f"warning: {to_printable(warning)}" for warning in outcome.warnings),
         describe_counts(outcome.counts),
         *fit_lines(label_lines("not read", list_not_read(outcome)), sys.stdout),
     )
@@ -105,7 +106,12 @@ def _plan_files(prediction: Prediction, *, as_json: bool) -> None:
 
 def _describe_rest(prediction: Prediction) -> dict[str, object]:
     outcome = prediction.outcome
-    return {"counts": outcome.counts, "not_read": outcome.not_read, "notes": outcome.notes}
+    return {
+        "counts": outcome.counts,
+        "not_read": outcome.not_read,
+        "notes": outcome.notes,
+        "warnings": outcome.warnings,
+    }
 
 
 def _format_file(found: FileForecast) -> str:

@@ -112,6 +112,8 @@ class _Runs:
         self._printer = printer
         self._kept = kept
         self._is_first = True
+        self._warned: frozenset[str] = frozenset()
+        """What the latest run has warned of."""
 
     def run(self, hints: frozenset[str] | None) -> RunResult:
         """Run once. `hints` are the only paths that may have changed; None: everything is compared."""
@@ -128,6 +130,11 @@ class _Runs:
     def _report(self, outcome: RunOutcome) -> None:
         if self._is_first or outcome.stop_kind is not None:
             report_run(outcome, read_run_settings(SettingsReader(self._given)))
+        else:
+            for warning in outcome.warnings:
+                if warning not in self._warned:
+                    self._printer.warn(warning)
+        self._warned = frozenset(outcome.warnings)
 
 
 class WatchPrinter:
