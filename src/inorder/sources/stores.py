@@ -50,10 +50,10 @@ class Store:
     has_ranges = False
     """Whether several ranges of an object are read at the same time: worth it where each is a request of its own."""
 
-    def __init__(self, protocol: str, filesystem: Any, limits: FetchLimits = FetchLimits()) -> None:
+    def __init__(self, protocol: str, filesystem: Any, limits: FetchLimits | None = None) -> None:
         self.protocol = protocol
         self.filesystem = filesystem
-        self._limits = limits
+        self._limits = limits or FetchLimits()
 
     def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
         """The object with this path, unless it ends with a slash, and every object below it, in any order."""
@@ -118,7 +118,7 @@ class BucketStore(Store):
 class SftpStore(Store):
     """A server with one connection, which does one thing at a time. A connection that was lost is opened again."""
 
-    def __init__(self, protocol: str, filesystem: Any, limits: FetchLimits) -> None:
+    def __init__(self, protocol: str, filesystem: Any, limits: FetchLimits | None = None) -> None:
         super().__init__(protocol, filesystem, limits)
         self._lock = threading.Lock()
 
