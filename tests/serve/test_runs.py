@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import anyio
 import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from inorder.host.liveness import is_held
 from inorder.host.lock import Lock
@@ -158,7 +160,6 @@ def test_a_stream_sends_progress_and_the_report(site: Site) -> None:
     assert [(stage["stage"], stage["unit"]) for stage in stages] == [("run", "file")]
     assert "<script" not in report["html"]
     assert {"run_id", "series"} == report["runs"][0].keys()
-    assert metrics.streams == 0
 
 
 def test_a_chosen_run_is_sent_once(site: Site, client: TestClient) -> None:
@@ -177,6 +178,29 @@ def test_too_many_streams_are_refused(site: Site) -> None:
     streams = LiveStreams(Catalog([str(site.data)]), metrics)
     scope = {"type": "http", "method": "GET", "path": "/api/live", "headers": [], "query_string": b""}
     assert anyio.run(streams.answer, Request(scope)).status_code == 503
+
+
+def test_pages_that_ask_at_once_are_counted_before_they_get_anything(site: Site) -> None:
+    metrics = RequestMetrics()
+    streams = LiveStreams(Catalog([str(site.data)]), metrics)
+    scope = {"type": "http", "method": "GET", "path": "/api/live", "headers": [], "query_string": b""}
+
+    async def refuse(message: Message) -> None:
+        raise OSError("the client is gone")
+
+    async def receive() -> Message:
+        return await anyio.Event().wait()  # type: ignore[return-value]
+
+    async def ask() -> None:
+        answers = [await streams.answer(Request(scope)) for _ in range(STREAMS_MAX + 16)]
+        assert [answer.status_code for answer in answers] == [200] * STREAMS_MAX + [503] * 16
+        assert metrics.streams == STREAMS_MAX
+        for answer in answers[:STREAMS_MAX]:
+            with suppress(OSError, ExceptionGroup):
+                await answer(scope, receive, refuse)
+
+    anyio.run(ask)
+    assert metrics.streams == 0
 
 
 def test_the_report_is_available_as_data(client: TestClient) -> None:

@@ -87,8 +87,7 @@ class Fetcher:
     def read(self, store: Store, source: ObjectInfo, address: str) -> bytes:
         """Read an object as it was listed. Raises `RemoteProblem`."""
         key = (address, source.fingerprint)
-        if (problem := self._slow.pop(key, None)) is not None:
-            raise problem
+        self._refuse_slow(key)
         found = self._take(key)
         if found is None:
             found = self._join(self._begin_read(store, source, address), store, source, address)
@@ -100,6 +99,7 @@ class Fetcher:
         """Read the first bytes of an object. A small one is read at once, and kept."""
         if source.size <= SHARED_BYTES:
             self.read_ahead([(store, source, address)])
+        self._refuse_slow((address, source.fingerprint))
         found = self._peek((address, source.fingerprint))
         if found is None:
             found = self.call(address, store.read, source, 0, min(count, source.size))
@@ -176,6 +176,11 @@ class Fetcher:
         else:
             self.call(address, store.check, source, address)
         return bytes(found)
+
+    def _refuse_slow(self, key: tuple[str, str]) -> None:
+        """Raise, once, the problem of an object that did not arrive in time when it was read ahead."""
+        if (problem := self._slow.pop(key, None)) is not None:
+            raise problem
 
     def _peek(self, key: tuple[str, str]) -> bytes | None:
         with self._lock:

@@ -88,12 +88,12 @@ class LexicalIndex:
         return numbers, body, head
 
     def has_any(self, group: TermGroup) -> bool:
-        """Whether one of the forms was indexed."""
-        found = (read_postings(self._connection, form, is_prefix=group.is_prefix) for form in group.forms)
-        return any(True for each in found for _ in each)
+        """Whether a chunk that is alive has one of the forms."""
+        numbers, *_ = self._read_group(group)
+        return bool(len(numbers))
 
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
-        """Indexed terms that begin with `start` and have about the right length."""
+        """Terms that begin with `start` and have about the right length. Some may be those of dead chunks only."""
         return {term for term in find_terms(self._connection, start) if shortest <= len(term) <= longest}
 
 

@@ -11,6 +11,7 @@ Chunks of equal score are ordered by item id and number, so an answer does not d
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
-from inorder.index.lexical.scoring import LexicalIndex
+from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
@@ -47,6 +48,8 @@ nothing reach 0.39."""
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
 """Chunks that are read at once, at least."""
+_SUGGESTED = 2
+"""Words that are suggested for one that the index does not have."""
 
 
 class Searcher:
@@ -342,12 +345,14 @@ class Searcher:
         for term in dict.fromkeys(group.forms[0] for group in groups if not self._lexical.has_any(group)):
             known = self._connection.execute(
                 "SELECT DISTINCT name FROM symbols JOIN files ON files.id = file "
-                "WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
+                "WHERE name LIKE ? AND length(name) BETWEEN ? AND ? ORDER BY name LIMIT 5000",
                 (f"{term[:1]}%", len(term) - 2, len(term) + 2),
             )
-            words = {str(name).lower() for (name,) in known}
-            words |= self._lexical.find_similar_terms(term[:1], len(term) - 3, len(term) + 2)
-            found += _find_similar(term, sorted(words - {term}), 2)
+            names = {str(name).lower() for (name,) in known}
+            words = names | self._lexical.find_similar_terms(term[:1], len(term) - 3, len(term) + 2)
+            similar = _find_similar(term, sorted(words - {term}), len(words) or 1)
+            alive = (word for word in similar if word in names or self._lexical.has_any(TermGroup((word,))))
+            found += islice(alive, _SUGGESTED)
         return list(dict.fromkeys(found))
 
 

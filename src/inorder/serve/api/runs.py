@@ -8,6 +8,7 @@ import msgspec
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from inorder.report.build import build_report
 from inorder.report.model import PipelineReport
@@ -80,6 +81,22 @@ def answer_runs(catalog: Catalog, params: DataParams) -> RunList:
     return RunList(total=len(found), runs=listed)
 
 
+class _LiveResponse(StreamingResponse):
+    """A stream of events, which counts as open from when it is made: a page that asks at the same time must see it."""
+
+    def __init__(self, events: AsyncIterator[bytes], metrics: RequestMetrics) -> None:
+        super().__init__(events, headers={"content-type": "text/event-stream; charset=utf-8"})
+        self._metrics = metrics
+        metrics.streams += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events, until there are no more or the client is gone."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._metrics.streams -= 1
+
+
 class LiveStreams:
     """Streams of server-sent events: `progress` when a number has changed, `report` when the page has."""
 
@@ -99,16 +116,7 @@ class LiveStreams:
                 raise TooBusy(f"{STREAMS_MAX} live pages are open already")
         except RequestError as error:
             return make_error(error)
-        events = self._stream_runs(data, run_ids) if run_ids else self._stream(data)
-        return StreamingResponse(self._count(events), headers={"content-type": "text/event-stream; charset=utf-8"})
-
-    async def _count(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        self._metrics.streams += 1
-        try:
-            async for event in events:
-                yield event
-        finally:
-            self._metrics.streams -= 1
+        return _LiveResponse(self._stream_runs(data, run_ids) if run_ids else self._stream(data), self._metrics)
 
     async def _stream(self, data: str) -> AsyncIterator[bytes]:
         feed = self._feeds.setdefault(data, LiveFeed(data))
