@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from inorder.errors import OperatorError, require
+from inorder.host.named_file import read_named
 
 from .place import IndexPlace
 from .search import SearchOptions, search, use_index
@@ -26,6 +27,10 @@ _FILES_MAX = 100
 _SHUFFLES = 10_000
 _SHUFFLES_AT_ONCE = 500
 _SEED = 16
+
+
+_BYTES_MAX = 2**28
+"""The largest file with questions or judgements."""
 
 
 class JudgedQuestion(NamedTuple):
@@ -92,7 +97,7 @@ def _is_whole(text: str) -> bool:
 
 def _read_lines(path: Path) -> Iterable[tuple[int, str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_named(path, _BYTES_MAX).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise OperatorError(f"cannot read {path}: {error}") from None
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]

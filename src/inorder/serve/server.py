@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import uvicorn
 
 from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.host.named_file import read_named
 
 from .app import make_app
 from .options import CONNECTIONS_MAX, URL_BYTES_MAX, ServeOptions
@@ -63,8 +64,7 @@ def read_token(path: str) -> str:
     """The token in a file that only its owner can read. Raises OperatorError if it is unusable."""
     try:
         mode = os.stat(path).st_mode
-        with open(path, encoding="utf-8") as file:
-            token = file.read(4096).strip()
+        token = read_named(path, 4096).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise OperatorError(f"--token-file cannot be read: {path}: {getattr(error, 'strerror', error)}") from error
     require(

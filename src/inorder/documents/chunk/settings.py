@@ -1,12 +1,12 @@
 """Settings of the step `chunk`, and what its result depends on, part by part."""
 
 import hashlib
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from inorder.errors import OperatorError, require
+from inorder.host.regular_file import read_regular
 
 NAME = "chunk"
 VERSION = 1
@@ -50,6 +50,6 @@ def _identify_tokenizer(tokenizer: str) -> str:
     if kind != "hf":
         return tokenizer
     try:
-        return f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
+        return f"hf:{hashlib.sha256(read_regular(path)).hexdigest()}"
     except OSError as error:
         raise OperatorError(f"cannot read the tokenizer {path}: {error.strerror or error}") from error

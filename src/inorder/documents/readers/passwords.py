@@ -4,6 +4,7 @@ They are read where documents are read, and nowhere else: items, manifests and l
 """
 
 from inorder.errors import OperatorError
+from inorder.host.regular_file import open_regular
 
 NO_PASSWORDS = "none"
 """The path that means that there is no file."""
@@ -17,7 +18,7 @@ def read_passwords(path: str) -> tuple[str, ...]:
     if path == NO_PASSWORDS:
         return ()
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:  # every worker reads it: a pipe can be read only once
             lines = file.read(BYTES_MAX).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

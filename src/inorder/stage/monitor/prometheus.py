@@ -10,12 +10,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inorder.host.filesystem import SystemFilesystem, write_atomic
+from inorder.host.named_file import write_named
 
 from .lane_metrics import LANE_FAMILIES, list_gauges, list_summaries
 from .latest import LatestRun, read_latest_runs
 from .metrics import METRICS
 
+_WAIT_S = 1.0
+"""For how long a run waits for whoever reads its metrics from a pipe."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -127,7 +129,7 @@ def write_metrics_file(path: str | os.PathLike[str], data: str, telemetry_dir: s
     replaced atomically. A write error is ignored, as for all telemetry: the run does not depend on it."""
     runs = [(name_data(data), run) for run in read_latest_runs(data, telemetry_dir)]
     with contextlib.suppress(OSError):
-        write_atomic(SystemFilesystem(), os.path.abspath(path), format_metrics(runs).encode())
+        write_named(path, format_metrics(runs).encode(), wait_s=_WAIT_S)
 
 
 def format_head(name: str, kind: str, help_text: str) -> list[str]:

@@ -1,6 +1,5 @@
 """`inorder report`: a page about runs and the contents of DATA."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from inorder.cli.option_spec import Section
 from inorder.cli.output import encode_json, print_out, stream_lines
 from inorder.cli.parameters import DataOption, make_option
 from inorder.errors import OperatorError
-from inorder.host.filesystem import SystemFilesystem, write_atomic
+from inorder.host.named_file import write_named
 from inorder.report import build_report, encode_trace, render_html
 
 
@@ -60,7 +59,7 @@ def report(
 def write_file(path: str, content: bytes, option: str) -> None:
     """Write a file as a whole. Raises OperatorError if its path cannot be written."""
     try:
-        write_atomic(SystemFilesystem(), os.path.abspath(path), content)
+        write_named(path, content)
     except OSError as error:
         reason = error.strerror or str(error)
         raise OperatorError(f"{path} cannot be written: {reason}; choose another with {option}") from error
