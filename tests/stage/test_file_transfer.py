@@ -4,11 +4,7 @@ import errno
 import os
 import pickle
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +20,7 @@ from inorder.errors import InfrastructureError
 from inorder.stage import file_transfer
 from inorder.stage.contracts import StageError
 from inorder.stage.data_layout import DataLayout
-from inorder.stage.file_transfer import RemoteWork, StageFileTransfer, remove_abandoned_folders
+from inorder.stage.file_transfer import RemoteWork, StageFileTransfer
 from inorder.stage.files.file_stat import FileStat
 from inorder.stage.worker import StageResult, StageTask, StageWork
 from tests.stage.jobs import STAGE, Place, steady, tree
@@ -414,25 +410,18 @@ def test_a_result_that_cannot_be_written_ends_the_run_and_not_the_item(trip: Tri
 # ---- the temporary folder of a node
 
 
-def leftover(node: Path, name: str, age_s: float = LONG_AGO_S) -> Path:
+def leftover(node: Path, name: str) -> None:
     folder = node / name
     folder.mkdir()
     (folder / "half").write_text("done")
-    grow_old(folder, age_s)
-    return folder
-
-
-def grow_old(folder: Path, age_s: float = LONG_AGO_S) -> None:
-    os.utime(folder, (time.time() - age_s, time.time() - age_s))
 
 
 def test_the_first_item_of_a_worker_clears_away_what_killed_ones_have_left(trip: Trip) -> None:
-    leftover(trip.node, "inorder-item-abc")
-    leftover(trip.node, "inorder-item-new", age_s=1.0)
+    leftover(trip.node, "inorder-tmp-abc")
     leftover(trip.node, "somebody-elses")
-    (trip.node / "inorder-item-link").symlink_to(trip.place.folder)
+    (trip.node / "inorder-tmp-link").symlink_to(trip.place.folder)
     trip.travel(trip.place.item("a"), sees_files=False)
-    assert trip.left() == ["inorder-item-link", "inorder-item-new", "somebody-elses"]
+    assert trip.left() == ["inorder-tmp-link", "somebody-elses"]
     assert trip.place.folder.exists()
 
 
@@ -445,32 +434,6 @@ def test_a_worker_looks_for_leftovers_once(trip: Trip, monkeypatch: pytest.Monke
         assert departed is not None
         remote(departed[0])
     assert len(sweeps) == 1
-
-
-AT_WORK = """
-import sys, tempfile, threading
-from inorder.stage.file_transfer import _folder
-tempfile.tempdir = sys.argv[1]
-with _folder() as place:
-    print(place, flush=True)
-    threading.Event().wait()
-"""
-
-
-@pytest.mark.process
-def test_a_folder_is_cleared_away_when_its_worker_is_killed_and_not_before(node: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", AT_WORK, str(node)], stdout=subprocess.PIPE, text=True) as worker:
-        try:
-            assert worker.stdout is not None
-            folder = Path(worker.stdout.readline().strip())
-            grow_old(folder)
-            remove_abandoned_folders()
-            assert folder.exists()
-        finally:
-            worker.send_signal(signal.SIGKILL)
-    assert folder.exists(), "nobody could clear it away"
-    remove_abandoned_folders()
-    assert os.listdir(node) == []
 
 
 # ---- a whole stage

@@ -16,6 +16,7 @@ from inorder.engines.base import count_callers
 from inorder.engines.process.idle import IdleProcesses
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
+from inorder.host.temporary_folder import remove_abandoned_folders
 from inorder.library.reader import LibraryReader
 from inorder.library.sink import LibrarySink
 from inorder.library.totals import summarize_families
@@ -76,6 +77,7 @@ class PassRunner:
         self._kept = kept
         self._begun: list[str] = []
         """The steps whose manifests have rows of this run."""
+        remove_abandoned_folders()
         self._totals = self._read_totals()
         """The totals of each family of vectors when the run began."""
 

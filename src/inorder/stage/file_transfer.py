@@ -5,14 +5,9 @@ any other node the inputs are sent with the item, into a folder of that item alo
 result into the driver's staging. An item that is too large to send, or that reads a whole folder, runs on the driver.
 """
 
-import contextlib
-import fcntl
 import os
 import pickle
-import shutil
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +18,7 @@ from inorder.engines.attempt import Skip, classify_error
 from inorder.engines.error_table import Classify
 from inorder.errors import InfrastructureError
 from inorder.host.filesystem import make_directories
+from inorder.host.temporary_folder import TemporaryFolder, remove_abandoned_folders
 
 from .contracts import StageError
 from .files.file_stat import FileStat
@@ -31,9 +27,6 @@ from .inputs import AddressedInput, list_files, read_content
 from .worker import StageResult, StageTask, StageWork
 
 _MARKER = "mark"
-_FOLDER_PREFIX = "inorder-item-"
-_ABANDONED_S = 60.0
-"""A folder is locked right after it is created: one that is older and not locked is abandoned."""
 
 
 class SentFile(NamedTuple):
@@ -223,7 +216,7 @@ class RemoteWork:
         if not self._has_cleaned_up:
             self._has_cleaned_up = True
             remove_abandoned_folders()
-        with _create_item_folder() as folder:
+        with TemporaryFolder() as folder:
             return self._run_in_folder(folder, sent)
 
     def _require_same_inputs(self, sent: SentItem) -> None:
@@ -300,36 +293,3 @@ def _replace_paths(driver_paths: dict[str, str], text: str) -> str:
     for path, driver_path in driver_paths.items():
         text = text.replace(path, driver_path)
     return text
-
-
-@contextlib.contextmanager
-def _create_item_folder() -> Iterator[str]:
-    """Create a folder for one item. It is locked as long as its worker lives, so that another worker on the machine
-    can remove it after a kill."""
-    folder = tempfile.mkdtemp(prefix=_FOLDER_PREFIX)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
-
-
-def remove_abandoned_folders() -> None:
-    """Remove the folders of workers that no longer exist."""
-    root = tempfile.gettempdir()
-    for name in os.listdir(root):
-        if name.startswith(_FOLDER_PREFIX):
-            with contextlib.suppress(OSError):
-                _remove_if_abandoned(f"{root}/{name}")
-
-
-def _remove_if_abandoned(folder: str) -> None:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        if time.time() - os.fstat(lock).st_mtime >= _ABANDONED_S:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(lock)

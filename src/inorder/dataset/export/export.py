@@ -5,7 +5,6 @@ the export. Then all of them are published at once, and the manifest is written 
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -23,6 +22,7 @@ from inorder.files.object_store import ObjectStore
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
+from inorder.host.temporary_folder import TemporaryFolder, remove_abandoned_folders
 from inorder.version import __version__
 
 from .files import export_files, finish_files
@@ -83,7 +83,8 @@ def _export_to_store(
     require_export_store(store)
     lease = ExportLease(store, f"the export {address}")
     try:
-        with translate_os_errors("a shard could not be written"), tempfile.TemporaryDirectory() as scratch:
+        remove_abandoned_folders()
+        with translate_os_errors("a shard could not be written"), TemporaryFolder() as scratch:
             return _export_one_state(data, lambda: StoredExport(store, lease, scratch), options, on_progress, tables)
     finally:
         lease.release()

@@ -1,11 +1,10 @@
 """Unix sockets on which processes of one run listen."""
 
 import os
-import shutil
 import socket
-import tempfile
 
 from inorder.errors import InfrastructureError
+from inorder.host.temporary_folder import TemporaryFolder, remove_abandoned_folders
 
 _BACKLOG = 1024
 _PATH_BYTES_MAX = 100
@@ -17,8 +16,9 @@ class UnixListener:
 
     def __init__(self, name: str) -> None:
         try:
+            remove_abandoned_folders()
             self._folder = _create_folder(name)
-            self.address = f"{self._folder}/{name}"
+            self.address = f"{self._folder.path}/{name}"
             self.socket = socket.socket(socket.AF_UNIX)
             self.socket.bind(self.address)
             self.socket.listen(_BACKLOG)
@@ -28,13 +28,14 @@ class UnixListener:
     def close(self) -> None:
         """Refuse connections, and remove the folder. Idempotent."""
         self.socket.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.close()
 
 
-def _create_folder(name: str) -> str:
+def _create_folder(name: str) -> TemporaryFolder:
     """A folder with a path that is short enough for a socket."""
-    folder = tempfile.mkdtemp(prefix="inorder-")
-    if len(os.fsencode(folder)) <= _PATH_BYTES_MAX - len(f"/{name}"):
+    folder = TemporaryFolder()
+    if len(os.fsencode(folder.path)) <= _PATH_BYTES_MAX - len(f"/{name}"):
         return folder
-    os.rmdir(folder)
-    return tempfile.mkdtemp(prefix="inorder-", dir="/tmp")
+    folder.close()
+    remove_abandoned_folders("/tmp")
+    return TemporaryFolder("/tmp")
