@@ -9,6 +9,7 @@ commit. So the plan has only work, and shrinks as the run commits.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -48,7 +49,7 @@ from .sources.classify import (
     classify_unreadable,
     reconsider,
 )
-from .sources.names import SourcePart, find_place, is_inside
+from .sources.names import SourcePart, find_place, is_inside, is_own
 from .sources.walk import ListedFile, ListedMembers, Listings, walk_part
 from .steps import DueStep, PipelineSettings, StepTable
 from .visit import FILE, VisitOrder, encode_order, list_needed
@@ -160,11 +161,19 @@ class FilePlan:
         listings: Listings = {}
         for part in sorted(self._parts, key=find_place):
             known = iter(()) if self._library is None else self._library.list_files(part.prefix)
-            self._comparison.compare(*_select(part, self._list(part, listings), known))
+            listed, known = _select(part, self._list(part, listings), known)
+            first, removed = next(listed, None), self.outcome.counts.removed
+            self._comparison.compare(listed if first is None else chain((first,), listed), known)
+            if first is None and self.outcome.counts.removed > removed and not part.below:
+                self.outcome.notes.append(
+                    f"no file is left in {part.location}; `inorder forget {part.name}` removes the source, too"
+                )
 
     def _list(self, part: SourcePart, listings: Listings) -> Iterator[ListedFile | ListedMembers]:
+        if is_own(part, self._data):
+            return iter(())
         if not is_address(part.location):
-            return walk_part(part, (self._data,), listings, self._warn)
+            return walk_part(part, (os.path.realpath(self._data),), listings, self._warn)
         return list_remote(part, self._fetch_limits, self._warn)
 
     def _warn(self, problem: str) -> None:

@@ -10,7 +10,7 @@ commits, and an interrupted run is planned again. `plan` decides what is to be d
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,11 @@ import msgspec
 
 from inorder.code.rules import RULE_FILES
 from inorder.core.state import StopKind
+from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
+from inorder.index.rows import DOCUMENT
 from inorder.journal.records import Mark
+from inorder.library.opening import read_source_roots
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult, LibrarySource
 from inorder.library.sink import NAME as LIBRARY
@@ -38,7 +41,15 @@ from .names import DOCTAGS, MODELS, RUN
 from .outcome import RunOutcome, encode_outcome
 from .plan import FilePlan
 from .resources import require_usable
-from .sources.names import KnownSource, SourcePart, find_failed_parts, find_source, narrow_parts, resolve_sources
+from .sources.names import (
+    KnownSource,
+    SourcePart,
+    find_failed_parts,
+    find_source,
+    is_own,
+    narrow_parts,
+    resolve_sources,
+)
 from .steps import PipelineSettings, StepTable, split_passes
 
 if TYPE_CHECKING:
@@ -80,12 +91,26 @@ def run_pipeline(request: RunRequest, kept: "KeptBetweenRuns | None" = None) -> 
     require_usable(request.settings)
     for source in request.sources:
         if not is_address(source):
-            require_root(source)
+            _require_there(source, os.fspath(request.options.data))
     options = msgspec.structs.replace(request.options, data=os.path.abspath(request.options.data))
     data = os.fspath(options.data)
     require_current_data(data)
     DataLayout(data, RUN).create_folders(is_durable=options.fsync != "off")
     return _PipelineRun(msgspec.structs.replace(request, options=options), kept).run()
+
+
+def _require_there(source: str, data: str) -> None:
+    """Raise OperatorError if a folder or file is not there, with what would help if it was a source."""
+    try:
+        require_root(source)
+    except OperatorError as error:
+        known = read_source_roots(data).get(DOCUMENT, {})
+        for name, path in known.items():
+            if path == os.path.abspath(source):
+                raise OperatorError(
+                    f"{error}; if it is gone for good, `inorder forget {name}` removes its files"
+                ) from None
+        raise
 
 
 class _PipelineRun:
@@ -179,6 +204,7 @@ class _PipelineRun:
         """Find what is to be done, and note the sources and the files that were only touched."""
         if name != MODELS:
             self._parts = self._find_parts(library)
+            self._outcome.notes += _find_data(self._parts, self._data)
         parts = self._parts
         plan = FilePlan(
             settings,
@@ -252,6 +278,12 @@ class _PipelineRun:
             outcome.warned = dict(count_warnings(library, DOCTAGS))
         outcome.documents = counts.get("files/document", 0)
         outcome.source_files = counts.get("files/code", 0)
+
+
+def _find_data(parts: Sequence[SourcePart], data: str) -> list[str]:
+    """Return what is to be said of sources that are DATA."""
+    inside = [os.path.join(part.location, part.below).rstrip("/") for part in parts if is_own(part, data)]
+    return [f"{path} is DATA, where inorder keeps its results: nothing in it is read" for path in inside]
 
 
 class ListedRows:

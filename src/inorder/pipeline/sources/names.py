@@ -25,6 +25,7 @@ from urllib.parse import unquote_to_bytes
 from inorder.errors import OperatorError, require
 from inorder.host.credentials import hide_credentials
 from inorder.library.reader import LibraryReader
+from inorder.stage.data_layout import is_reserved
 from inorder.stage.sources import is_address, name_source, quote_id
 
 
@@ -134,6 +135,15 @@ def _find_root(part: SourcePart) -> str:
 def is_inside(path: str, folder: str) -> bool:
     """Whether a path or address is a folder, or lies in it."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def is_own(part: SourcePart, data: str) -> bool:
+    """Whether a part is DATA, or lies in what the runner keeps there. Outputs of stages lie in DATA, and are files as
+    others are."""
+    if is_address(part.location):
+        return False
+    path, place = os.path.realpath(os.path.join(part.location, part.below)), os.path.realpath(data)
+    return path == place or (is_inside(path, place) and is_reserved(os.path.relpath(path, place)))
 
 
 def _resolve(argument: str, sources: dict[str, str], name: str | None) -> SourcePart:

@@ -200,8 +200,9 @@ class LineDisplay(Display):
             print(message, file=self._stream, flush=True)
 
     def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
-        """Print a line with the rate of the whole run."""
-        self._print(progress, measure_rate(progress, self._start), slowest, categories)
+        """Print a line with the rate of the whole run, if it had anything to do."""
+        if progress.total != 0:
+            self._print(progress, measure_rate(progress, self._start), slowest, categories)
 
     def _print(self, progress: StageProgress, rate: float, slowest: SlowestItems, categories: Counter[str]) -> None:
         lines = [format_line(progress, rate), *(format_details(slowest, categories) if self._verbose else ())]
