@@ -103,8 +103,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the bytes of a tokenizer are not part of the configuration",
         "documents/chunk/settings.py",
-        'return f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',
-        'return f"hf:{Path(path).stat().st_mtime > 0}"',
+        'return f"hf:{hashlib.sha256(read_regular(path)).hexdigest()}"',
+        "return f\"hf:{read_regular(path) != b''}\"",
         f"{_DOCUMENTS}::test_chunks_depend_on_the_bytes_of_a_tokenizer_file_and_not_on_its_path",
     ),
     # ---- vectors
