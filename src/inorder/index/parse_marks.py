@@ -5,12 +5,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from inorder.host.regular_file import open_descriptor
+
 
 @contextmanager
 def mark_parsing(marker: str) -> Iterator[None]:
     """Set a mark, and remove it after the block, unless the block raises. `marker` is the path of the mark: a file in a
     folder that exists."""
-    os.close(os.open(marker, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+    os.close(open_descriptor(marker, os.O_CREAT | os.O_WRONLY))
     yield
     os.unlink(marker)
 

@@ -18,6 +18,7 @@ from inorder.engines.attempt import Skip, classify_error
 from inorder.engines.error_table import Classify
 from inorder.errors import InfrastructureError
 from inorder.host.filesystem import make_directories
+from inorder.host.regular_file import read_regular
 from inorder.host.temporary_folder import TemporaryFolder, remove_abandoned_folders
 
 from .contracts import StageError
@@ -103,10 +104,11 @@ class StageFileTransfer:
         if size > self._send_bytes_max:
             return None
         files = [
-            SentFile(self._remote_path(number, path), _read(path)) for number, path in enumerate(absolute.values())
+            SentFile(self._remote_path(number, path), read_regular(path))
+            for number, path in enumerate(absolute.values())
         ]
         inputs = {name: file.path for name, file in zip(absolute, files, strict=True)}
-        files += [SentFile(self._remote_path(-1, path), _read(path)) for path in reads]
+        files += [SentFile(self._remote_path(-1, path), read_regular(path)) for path in reads]
         for name, path in paths.items():
             if FileStat.read(path).signature != stats[name].signature:
                 raise StageError(f"the input {path} changed while it was read", category="io", retryable=True)
@@ -147,10 +149,6 @@ class StageFileTransfer:
         except OSError as error:
             raise InfrastructureError(f"a result cannot be written to {self._staging}: {error}") from error
         return path
-
-
-def _read(path: str) -> bytes:
-    return Path(path).read_bytes()
 
 
 def _list_addressed(task: StageTask) -> dict[str, AddressedInput]:
@@ -254,7 +252,7 @@ class RemoteWork:
         result = _restore_paths(result, sent, task, driver_paths)
         if isinstance(result, Skip):
             return result
-        return SentResult(result, [pickle.PickleBuffer(_read(path)) for path in result.staged])
+        return SentResult(result, [pickle.PickleBuffer(read_regular(path)) for path in result.staged])
 
 
 def _restore_paths(value: Any, sent: SentItem, task: StageTask, driver_paths: dict[str, str] | None = None) -> Any:
