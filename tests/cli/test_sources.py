@@ -128,6 +128,7 @@ def test_a_plan_has_the_lines_and_the_counts_of_the_run(two: CommandLine) -> Non
         f"changed   docs/b.md  doctags: the content has changed; {depends}",
         "new       docs/c.md  doctags, chunk, index, embed:dense",
         "removed   more/a.md",
+        f"no file is left in {folder / 'more'}; `inorder forget more` removes the source, too",
         "3 files: 1 new, 1 changed, 1 unchanged; 1 removed",
     ]
     planned = run(two, "plan", "docs", "more", "--json").json

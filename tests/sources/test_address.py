@@ -18,7 +18,7 @@ from tests.sources.bucket import Bucket
         ("s3://bucket/a//../b/", "s3", "", "bucket/a//../b/"),
         ("gcs://bucket/a", "gs", "", "bucket/a"),
         ("abfss://container@account.dfs.core.windows.net/a", "az", "", "container@account.dfs.core.windows.net/a"),
-        ("https://host/a%20b.pdf?x=1", "https", "", "https://host/a%20b.pdf?x=1"),
+        ("https://host/a%20b.pdf?x=1", "https", "host", "https://host/a%20b.pdf?x=1"),
         ("sftp://user@host:2022/a/b", "sftp", "user@host:2022", "/a/b"),
         ("zip://a/b::/box.zip", "zip", "/box.zip", "a/b"),
         ("zip:///box.zip", "zip", "/box.zip", ""),

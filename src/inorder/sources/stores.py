@@ -5,7 +5,6 @@ folder, and after a read the entry of the object is compared with the listed one
 shows is what the store has now.
 """
 
-import asyncio
 import os
 import threading
 import time
@@ -189,6 +188,8 @@ class HttpStore(Store):
 
     async def _request(self, path: str, consume: Callable[[bytes], object]) -> None:
         """Pass the object on as it arrives."""
+        import asyncio  # slow to import
+
         session = await self.filesystem.set_session()
         try:
             async with asyncio.timeout(WINDOW_S):

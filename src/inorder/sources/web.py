@@ -5,7 +5,6 @@ that resolves to a private address. So the address of each connection is checked
 names a machine of his own network as the source may read from it.
 """
 
-import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
@@ -67,6 +66,8 @@ async def receive(
     read: Callable[[int], Awaitable[bytes]], limits: FetchLimits, consume: Callable[[bytes], object]
 ) -> None:
     """Pass a response on in pieces. Raises SlowResponse if it arrives with less than the least rate."""
+    import asyncio  # slow to import
+
     wanted = int(limits.bytes_per_s_min * WINDOW_S)
     is_limited = wanted > 0
     while True:
