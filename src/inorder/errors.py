@@ -83,6 +83,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Where it happened, of a `StageError`."""
     step: str = ""
     """The step that the item was in (`StageContext.begin_step`); empty: it has none."""
+    outage: str = ""
+    """The server that is down or refuses requests, if that is the cause and not the item."""
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the run is to wait for a server."""
+        return bool(self.outage) and self.may_succeed_later
 
     @property
     def may_succeed_later(self) -> bool:
@@ -147,6 +154,7 @@ class StageError(InorderError):
         stage: str = "",
         item_id: str = "",
         retry_after_s: float = 0.0,
+        outage: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -156,9 +164,10 @@ class StageError(InorderError):
         self.stage = stage
         self.item_id = item_id
         self.retry_after_s = retry_after_s
+        self.outage = outage
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("category", "retryable", "detail", "stage", "item_id", "retry_after_s")
+        names = ("category", "retryable", "detail", "stage", "item_id", "retry_after_s", "outage")
         return partial(StageError, **{name: getattr(self, name) for name in names}), (self.message,)
 
 

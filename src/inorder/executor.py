@@ -92,6 +92,7 @@ class Executor(AnyExecutor):
             pressure=chosen.budgets.to_pressure_options(chosen.buffered_bytes_max),
             retry=make_retry_options(retries, chosen.retry_backoff_s, chosen.windows.retries_max),
             infrastructure_budget=chosen.infrastructure_budget,
+            outage_ms_max=int(chosen.outage_s_max * 1000),
             announces=True,
         )
         self._open: set[_Call] = set()

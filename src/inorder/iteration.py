@@ -220,6 +220,7 @@ def imap(
         schedule=chosen.schedule,
         aged_ms=chosen.windows.aged_ms,
         infrastructure_budget=chosen.infrastructure_budget,
+        outage_ms_max=int(chosen.outage_s_max * 1000),
         cancel_grace_ms=int(chosen.cancel_grace_s * 1000),
         announces=order != "input",
         expected_bytes=-1 if coroutines is None else _RESULT_BYTES,

@@ -268,8 +268,8 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "soft pressure does not slow",
         "core/dispatch.py",
-        "limit = 1 if is_slowed else state.idle[worker]",
-        "limit = state.idle[worker]",
+        "limit = 1 if is_slowed or",
+        "limit = 1 if",
     ),
     Mutant(
         "soft pressure keeps every worker busy",
@@ -475,5 +475,33 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "self.fail_item(lease, event.seq, failure, event.exec_ms, event.began_ms)",
         "self.fail_item(lease, event.seq, failure, 0.0, 0.0)",
         "tests/stage/monitor/test_otel.py::test_an_item_whose_process_is_gone_has_a_span_too[hang]",
+    ),
+    Mutant(
+        "a server that is down is tried by every worker",
+        "core/dispatch.py",
+        "outage.probe is not None or",
+        "False or",
+        "tests/core/test_outage.py",
+    ),
+    Mutant(
+        "any result ends an outage",
+        "core/outage.py",
+        "if outage is not None and seq == outage.probe:\n            self._state.outage = None",
+        "if outage is not None:\n            self._state.outage = None",
+        "tests/core/test_outage.py",
+    ),
+    Mutant(
+        "a run waits for a server for ever",
+        "core/outage.py",
+        "if outage.due_ms - outage.since_ms > state.options.outage_ms_max:",
+        "if False:",
+        "tests/core/test_outage.py",
+    ),
+    Mutant(
+        "a run that waits for a server is not woken",
+        "core/kernel.py",
+        "if outage is not None and outage.probe is None and outage.due_ms > state.now_ms:",
+        "if False:",
+        "tests/core/test_outage.py",
     ),
 )

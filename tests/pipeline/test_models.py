@@ -1,5 +1,6 @@
 """Vectors of models and servers are a second pass, fed across documents."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -13,12 +14,24 @@ from inorder.documents.embed.providers.registry import open_dense
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.shared import process as shared_process
 from inorder.documents.embed.shared.process import ProviderProcess
+from inorder.errors import OperatorError
 from inorder.pipeline.outcome import FileCounts, RunOutcome
 from inorder.pipeline.run import RunRequest, run_pipeline
 from inorder.pipeline.steps import PipelineSettings
+from inorder.report.build import build_report
 from inorder.stage.options import StageOptions
 from tests.documents.embed.models import WORDS, onnx_folder
-from tests.documents.embed.servers import DIMENSIONS, Handler, Script, refusing, saying, serving, status, well
+from tests.documents.embed.servers import (
+    DIMENSIONS,
+    Handler,
+    Script,
+    cut_before_the_answer,
+    refusing,
+    saying,
+    serving,
+    status,
+    well,
+)
 
 from .runs import Library, count_steps, write
 
@@ -45,13 +58,24 @@ def library(tmp_path: Path) -> Library:
 def run(library: Library, docs: Path, spec: str, server: ServerLimits = QUICK, **options: Any) -> RunOutcome:
     """Run as the command line does: in worker processes."""
     settings = PipelineSettings(dense=spec, server=server)
-    chosen = StageOptions(data=library.data, policy="cpu", workers=1, progress="none", telemetry=False, **options)
+    options = {"policy": "cpu", "progress": "none", "telemetry": False} | options
+    chosen = StageOptions(data=library.data, workers=1, **options)
     return run_pipeline(RunRequest(sources=(str(docs),), settings=settings, options=chosen))
 
 
 def read_vectors(library: Library) -> dict[str, Any]:
     with inorder.open(library.data) as dataset:
         return {found.chunk_id: np.asarray(found.vector) for found in dataset.vectors("dense")}
+
+
+def read_events(library: Library) -> dict[str, list[dict[str, Any]]]:
+    """The telemetry of the last run, by event."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(Path(library.data, "telemetry").glob("**/*.jsonl"), key=os.path.getmtime):
+        for line in path.read_text().splitlines():
+            fields = json.loads(line)
+            found.setdefault(fields["event"], []).append(fields)
+    return found
 
 
 def read_texts(library: Library) -> dict[str, str]:
@@ -124,10 +148,8 @@ def test_the_next_run_begins_at_the_step_that_failed(docs: Path, library: Librar
 
 
 @pytest.mark.req("PIP-2")
-@pytest.mark.parametrize("answer", [status(503), saying(b"<html>it works!</html>"), saying(b"[]")])
-def test_a_server_that_fails_or_answers_nonsense_leaves_the_words_searchable(
-    docs: Path, library: Library, answer: Any
-) -> None:
+@pytest.mark.parametrize("answer", [saying(b"<html>it works!</html>"), saying(b"[]")])
+def test_a_server_that_answers_nonsense_leaves_the_words_searchable(docs: Path, library: Library, answer: Any) -> None:
     """And the vectors come with the next run, which asks for nothing that has arrived."""
     script = Script(otherwise=answer)
     with serving(script) as url:
@@ -141,17 +163,71 @@ def test_a_server_that_fails_or_answers_nonsense_leaves_the_words_searchable(
     assert (library.list_failures(), len(read_vectors(library))) == ([], COUNT)
 
 
-@pytest.mark.req("PIP-2")
-def test_a_server_that_is_not_there_leaves_the_words_searchable(docs: Path, library: Library) -> None:
-    with serving(Script()) as url:
-        pass
-    outcome = run(library, docs, f"tei:{url}")
-    assert outcome.counts == FileCounts(failed=COUNT)
-    assert {(step, category) for _, step, category in library.list_failures()} == {("embed:dense", "provider")}
+@pytest.mark.req("RTY-5", "LED-7")
+@pytest.mark.parametrize("policy", ["cpu", "io"])
+def test_a_run_waits_for_a_server_that_is_down_and_goes_on(
+    docs: Path, library: Library, capsys: pytest.CaptureFixture[str], policy: str
+) -> None:
+    """No file fails for it. The line, telemetry and the report say what the run has waited for."""
+    script = Script(status(503), status(503), cut_before_the_answer, status(429))
+    limits = ServerLimits(attempts_max=2, backoff_s=0.01)
+    with serving(script) as url:
+        outcome = run(library, docs, f"tei:{url}", limits, policy=policy, progress="lines", telemetry=True)
+    assert outcome.counts == FileCounts(new=COUNT)
+    assert len(read_vectors(library)) == COUNT
+    said = capsys.readouterr().err
+    assert f"[models] paused: {url} is down (gave up after 2 attempts: {url}/embed returned" in said
+    assert f"[models] {url} answers again after" in said
+    assert "requests retried" in said
+    events = read_events(library)
+    assert [(each["server"], each["is_over"]) for each in events["outage_changed"]][-1] == (url, True)
+    assert events["snapshot"][-1]["measures"]["requests_retried"] >= 1
+    report = next(each for each in build_report(str(library.data)).runs if each.stage == "models")
+    assert report.requests_retried >= 1
+    assert [span.reason for span in report.spans if span.kind == "paused"] == [
+        f"{url} is down: {events['outage_changed'][0]['reason']}"
+    ]
+
+
+@pytest.mark.req("RTY-5", "LED-7", "PIP-2")
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_run_stops_resumable_if_the_server_stays_down(docs: Path, library: Library, is_there: bool) -> None:
+    script = Script(otherwise=status(503))
+    with serving(script) as url:
+        if is_there:
+            outcome = run(library, docs, f"tei:{url}", outage_s_max=0.5)
+    if not is_there:
+        outcome = run(library, docs, f"tei:{url}", outage_s_max=0.5)
+    assert (outcome.stop_kind, outcome.counts) == ("infrastructure", FileCounts(new=COUNT))
+    assert f"{url} is down" in (outcome.cancel_reason or "")
+    assert library.list_failures() == []
     assert library.list_searchable() == IDS
     with serving(Script()) as url:  # another port is another provider
         assert count_steps(run(library, docs, f"tei:{url}")) == {"embed:dense": COUNT}
+    assert len(read_vectors(library)) == COUNT
+
+
+@pytest.mark.req("RTY-5", "ROB-1")
+def test_a_text_at_which_the_server_fails_is_the_failure_of_its_document(docs: Path, library: Library) -> None:
+    with serving(Script(otherwise=refusing("number 7 ", 503))) as url:
+        outcome = run(library, docs, f"tei:{url}", ServerLimits(attempts_max=2, backoff_s=0.01))
+    assert outcome.counts == FileCounts(new=COUNT - 1, failed=1)
+    assert [(item_id, step) for item_id, step, _ in library.list_failures()] == [("docs/007.md", "embed:dense")]
+
+
+@pytest.mark.req("RTY-5", "CLI-3")
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_a_wrong_key_or_address_ends_the_run_at_once(docs: Path, library: Library, code: int) -> None:
+    script = Script(otherwise=status(code))
+    with serving(script) as url, pytest.raises(OperatorError, match=f"^{url}/embed returned {code}: no; "):
+        run(library, docs, f"tei:{url}")
+    assert len(script.texts) <= COUNT
     assert library.list_failures() == []
+    assert library.list_searchable() == IDS
+    script._otherwise = well
+    with serving(script) as url:
+        assert run(library, docs, f"tei:{url}").counts.failed == 0
+    assert len(read_vectors(library)) == COUNT
 
 
 @pytest.mark.req("PIP-2", "PIP-7")
@@ -159,8 +235,8 @@ def test_a_server_that_is_down_keeps_the_vectors_of_files_that_were_searchable(d
     with serving(Script()) as url:
         run(library, docs, f"tei:{url}")
     assert len(read_vectors(library)) == COUNT
-    outcome = run(library, docs, f"tei:{url}/other")
-    assert outcome.counts.failed == COUNT
+    outcome = run(library, docs, f"tei:{url}/other", outage_s_max=0)
+    assert outcome.stop_kind == "infrastructure"
     assert len(read_vectors(library)) == COUNT
 
 

@@ -38,7 +38,9 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("retry-and-outcomes.md", "transient-errnos"): declared.transient_errnos,
     ("retry-and-outcomes.md", "retry-backoff"): declared.backoff,
     ("retry-and-outcomes.md", "losses"): observed.losses,
-    ("retry-and-outcomes.md", "retry-options"): lambda: option_table("retry.", "infrastructure_budget", "lease_ms"),
+    ("retry-and-outcomes.md", "retry-options"): lambda: option_table(
+        "retry.", "outage_ms_max", "infrastructure_budget", "lease_ms"
+    ),
     ("cancellation.md", "stop-kinds"): observed.stop_kinds,
     ("cancellation.md", "stop-effects"): observed.stop_effects,
     ("cancellation.md", "stop-options"): lambda: option_table(

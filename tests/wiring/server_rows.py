@@ -34,8 +34,8 @@ class FakeServer:
         server = self
 
         class WatchedCalls(ServerCalls):
-            def __init__(self, *arguments: Any) -> None:
-                super().__init__(*arguments[:3], clock=server._read_clock, wait=server.waits.append)
+            def __init__(self, *arguments: Any, **others: Any) -> None:
+                super().__init__(*arguments[:3], clock=server._read_clock, wait=server.waits.append, **others)
 
             def begin(self, *arguments: Any) -> Any:
                 server.begun += 1
@@ -63,6 +63,8 @@ class FakeServer:
 
     def _post(self, url: str, body: bytes, headers: Any, timeout_s: float, bytes_max: int, *_: Any) -> bytes:
         texts = json.loads(body)["inputs"]
+        if self.error is not None and texts == ["dimensions"]:  # it is asked whether it is down
+            raise self.error
         self.sizes.append(len(texts))
         self.timeouts.append(timeout_s)
         if self.error is not None:
@@ -108,7 +110,7 @@ def count_attempts(run: WiredRun) -> int:
     server = FakeServer(run)
     server.error = RetryableError("busy")
     run_stages(run, "doctags", "chunk", arguments=(), is_set=False)
-    run.command("embed", "--quiet", "--workers", "1", *BASE)
+    run.command("embed", "--quiet", "--workers", "1", "--set", "outage_s_max=0", *BASE)
     return len(server.sizes)
 
 

@@ -14,7 +14,7 @@ from tests.support.command_line import DATA
 from tests.support.gates import GUARD_S
 from tests.wiring.doors import STAGE, Door, FakeProcess, WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
-from tests.wiring.workers import do_nothing, fail, items, write_output
+from tests.wiring.workers import do_nothing, fail, items, lose_server, write_output
 
 BIG = 64 * 1024
 MANIFESTS = f"{DATA}/manifests"
@@ -239,6 +239,20 @@ def count_lost_workers(run: WiredRun) -> int:
     return len(run.started)
 
 
+def count_tries_at_a_server(run: WiredRun) -> int:
+    """How many attempts are made at a server that is down until the run stops."""
+    tried: list[int] = []
+
+    def work(item: Any) -> None:
+        tried.append(1)
+        lose_server(item)
+
+    outcome = run.run_stage(items(1), work)
+    assert outcome is not None
+    assert (outcome.stop_kind, outcome.failed) == ("infrastructure", 0)
+    return len(tried)
+
+
 def measure_grace(run: WiredRun) -> float:
     """How many seconds a running item has after SIGINT."""
     interrupted: list[float] = []
@@ -351,6 +365,7 @@ STAGE_ROWS = index_rows(
     OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
     OptionRow("recycle_resident_bytes", count_processes, [(None, 1), (150, 2)]),
     OptionRow("infrastructure_budget", count_lost_workers, [(0, 1), (3, 4)]),
+    OptionRow("outage_s_max", count_tries_at_a_server, [(9.0, 1), (21.0, 3)]),
     OptionRow("workers", count_workers_inside, [(2, 2), (5, 5)]),
     OptionRow("adaptive", count_workers_inside, [(False, 8), (True, 4)]),
     OptionRow("schedule", list_starts, [("fifo", ["3", "1", "2"]), ("sjf", ["1", "2", "3"])]),

@@ -21,6 +21,11 @@ def fail(item: Any) -> None:
     raise inorder.StageError("not now", category="provider", retryable=True)
 
 
+def lose_server(item: Any) -> None:
+    """Find a server down that asks for ten seconds."""
+    raise inorder.StageError("busy", category="provider", retryable=True, retry_after_s=10, outage="http://server")
+
+
 def name_process(item: Any) -> dict[str, int]:
     """Say where the item ran."""
     return {"ran_in": os.getpid()}

@@ -109,6 +109,11 @@ SHARED = index_by_name(
         "Stop when more workers than this are lost before a window of items is committed. The run can be resumed.",
     ),
     _execution(
+        "outage_s_max",
+        SecondsType(),
+        "How long a run waits for a server that is down or throttles. Then it stops, and can be resumed.",
+    ),
+    _execution(
         "cancel_grace_s",
         SecondsType(),
         "How long running items may continue when a run is stopped. Then their processes are killed.",

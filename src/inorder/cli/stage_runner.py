@@ -138,7 +138,7 @@ def _format_headline(outcome: StageOutcome) -> str:
     counts = f"{outcome.succeeded} succeeded, {outcome.skipped} skipped, {outcome.failed} failed"
     if outcome.stop_kind is None:
         return f"{outcome.stage}: {counts} in {outcome.wall_ms / 1000:.1f} s"
-    why = _STOPS.get(outcome.stop_kind, "stopped, the machine failed")
+    why = _STOPS.get(outcome.stop_kind, "stopped, the machine or a server failed")
     return f"{outcome.stage}: {why} after {pluralize(done, 'item')} ({counts}): {outcome.cancel_reason}"
 
 

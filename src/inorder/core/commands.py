@@ -136,6 +136,20 @@ class PressureChanged(msgspec.Struct, frozen=True):
     """Number of times that dispatch resumed after a pause."""
 
 
+class OutageChanged(msgspec.Struct, frozen=True):
+    """The run waits for a server, has tried it in vain, or goes on."""
+
+    server: str
+    reason: str
+    is_over: bool
+    probes: int
+    """How many items were tried in vain since the outage began."""
+    waited_ms: int
+    """How long it has lasted."""
+    wait_ms: int
+    """When the next item is tried; 0 at the end of the outage."""
+
+
 class Stopping(msgspec.Struct, frozen=True):
     """Dispatch has ended. Items in flight may finish until `deadline_ms`."""
 
@@ -183,6 +197,7 @@ Command = (
     | Announce
     | CommitRun
     | PressureChanged
+    | OutageChanged
     | Stopping
     | Ended
 )

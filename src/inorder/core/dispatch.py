@@ -77,14 +77,15 @@ class Dispatcher:
 
     def _serve(self, worker: int) -> bool:
         state = self._state
-        if not state.windows:
+        outage = state.outage
+        if not state.windows or (outage is not None and (outage.probe is not None or state.now_ms < outage.due_ms)):
             return False
         level = state.pressure.level
         is_slowed = level == Level.SOFT
         is_crowded = is_slowed and len(state.leases) * 2 >= len(state.workers)
         if level == Level.HARD or is_crowded:
             return self._serve_cursor(worker)
-        limit = 1 if is_slowed else state.idle[worker]
+        limit = 1 if is_slowed or outage is not None else state.idle[worker]
         is_served = any(self._serve_from(window, worker, limit) for window in self._choose_windows())
         state.counters.slowed_dispatches += is_slowed and is_served
         return is_served
@@ -148,6 +149,8 @@ class Dispatcher:
         lease = Lease(worker, held, share_bytes=share, isolated=isolated, now_ms=state.watched_ms)
         state.leases.grant(lease)
         window.used_bytes += share * len(seqs)
+        if state.outage is not None:
+            state.outage.probe = seqs[0]
         key = window.ready.get_key(seqs[0])
         state.counters.dispatches += 1
         state.counters.isolated_dispatches += isolated

@@ -48,15 +48,19 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """What the commit position waits for."""
 
     state: str
-    """`planning`, `queued`, `dispatched`, `retry-waiting`, `committing`, `undecided` or `ended`."""
+    """`planning`, `queued`, `dispatched`, `retry-waiting`, `committing`, `outage`, `undecided` or `ended`."""
     seq: int | None = None
     """The first seq without a result or, while results are committed, the first of those. None: there is none."""
     worker: int | None = None
     """The worker that holds it."""
     due_ms: int | None = None
-    """When its retry is due."""
+    """When its retry is due, or the next item is tried."""
     is_paused: bool = False
     """Dispatch is paused by backpressure."""
+    server: str = ""
+    reason: str = ""
+    since_ms: int = 0
+    """The server that the run waits for, why, and since when."""
 
     def describe(self) -> str:
         """Describe what has to happen next for the run to make progress."""
@@ -67,6 +71,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
             "planning": "the plan",
             "dispatched": f"worker {self.worker}, which holds seq {seq}",
             "queued": f"a worker to pull seq {seq}{' (dispatch is paused)' if self.is_paused else ''}",
+            "outage": f"{self.server}, which is down: {self.reason}",
             "retry-waiting": f"the retry of seq {seq} at {self.due_ms} ms",
         }.get(self.state, "an event")
 

@@ -45,7 +45,7 @@ from .options import KernelOptions
 from .pressure import Level
 from .results import Results
 from .resume_point import ResumePoint
-from .state import Counters, KernelState, StopKind
+from .state import Counters, KernelState, Outage, StopKind
 from .stopping import Shutdown
 from .windows.placement import Planner
 
@@ -120,6 +120,11 @@ class Kernel:
         """Whether items are ready and no worker is idle."""
         return not self._state.idle and self._state.ready_count > 0
 
+    @property
+    def outage(self) -> Outage | None:
+        """The server that the run waits for; None: it waits for none."""
+        return self._state.outage
+
     def statistics(self) -> Counters:
         """Return a copy of the counters."""
         return msgspec.structs.replace(self._state.counters)
@@ -133,6 +138,15 @@ class Kernel:
         state = self._state
         if self.summary is not None:
             return Head(state="ended")
+        outage = state.outage
+        if outage is not None:
+            return Head(
+                state="outage",
+                due_ms=outage.due_ms,
+                server=outage.server,
+                reason=outage.reason,
+                since_ms=outage.since_ms,
+            )
         if self._cursor.is_committing:
             return Head(state="committing", seq=state.ledger.next_commit_seq)
         seq = state.blocked_seq
@@ -194,7 +208,11 @@ class Kernel:
             wake_ms = state.now_ms + state.options.lease_ms // 4
             if state.stop is not None:
                 return min(wake_ms, state.stop.deadline_ms)
-        if state.retries_due and state.idle and state.stop is None:
-            due_ms = state.retries_due[0][0]
-            return due_ms if wake_ms is None else min(due_ms, wake_ms)
+        if state.idle and state.stop is None:
+            outage = state.outage
+            if state.retries_due:
+                due_ms = state.retries_due[0][0]
+                wake_ms = due_ms if wake_ms is None else min(due_ms, wake_ms)
+            if outage is not None and outage.probe is None and outage.due_ms > state.now_ms:
+                wake_ms = outage.due_ms if wake_ms is None else min(outage.due_ms, wake_ms)
         return wake_ms

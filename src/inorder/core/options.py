@@ -146,6 +146,8 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A worker that is silent for this long, in watched time, loses its lease."""
     infrastructure_budget: int = 32
     """Lost workers and expired leases tolerated until a window closes. Beyond it the run stops and can be resumed."""
+    outage_ms_max: int = 900_000
+    """How long a run waits for a server that is down. Then it stops and can be resumed."""
     error_budget: int | None = None
     """Final failures tolerated. None: any number. 0: stop at the first."""
     on_budget: str = "stop"
@@ -178,6 +180,7 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
         _require_between("lease_ms", self.lease_ms, 4, 2**40)
         _require_between("infrastructure_budget", self.infrastructure_budget, 0, 2**30)
         _require_between("expected_bytes", self.expected_bytes, -1, 2**40)
+        _require_between("outage_ms_max", self.outage_ms_max, 0, 2**40)
         _require_between("cancel_grace_ms", self.cancel_grace_ms, 0, 2**40)
         if self.error_budget is not None:
             _require_between("error_budget", self.error_budget, 0, 2**62)

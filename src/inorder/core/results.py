@@ -22,6 +22,7 @@ from .events import Envelope, Finished, HandedOver, Overran
 from .invariants import check, raise_violation
 from .leases import Lease
 from .ledger import FAIL
+from .outage import Outages
 from .retry import RetryDecision, backoff_ms
 from .state import KernelState
 from .transitions import State
@@ -39,6 +40,7 @@ class Results:
 
     def __init__(self, state: KernelState) -> None:
         self._state = state
+        self._outages = Outages(state)
 
     def on_finished(self, event: Finished) -> None:
         """Accept the results of one worker."""
@@ -70,6 +72,12 @@ class Results:
             del held[seq]
             if lease.isolated:
                 window.suspects.discard(seq)  # its worker survived it
+            failure = envelope.failure if envelope.outcome == FAIL else None
+            if failure is not None and failure.is_outage:
+                self._outages.requeue(seq, envelope.attempt, lease.worker, failure)
+                continue
+            if self._state.outage is not None:
+                self._outages.note_result(seq)
             if envelope.outcome == FAIL:
                 self._hold(window, succeeded)
                 succeeded = []
@@ -119,6 +127,7 @@ class Results:
         del lease.seqs[seq]
         window.used_bytes -= lease.share_bytes
         ledger.fence(seq)
+        self._outages.forget_probe(seq)
         attempt = ledger.attempt(seq)
         self._hold(window, [Envelope(seq, attempt, FAIL, failure=failure, exec_ms=exec_ms, began_ms=began_ms)])
 
@@ -130,6 +139,7 @@ class Results:
             window.used_bytes -= lease.share_bytes
             attempt = state.ledger.attempt(seq)
             state.ledger.requeue(seq)
+            self._outages.forget_probe(seq)
             state.counters.reclaims += 1
             if seq == suspect:
                 window.suspects.add(seq)

@@ -41,6 +41,21 @@ class Stop(msgspec.Struct):
     """Every lease is revoked: results that arrive from now on are refused."""
 
 
+class Outage(msgspec.Struct):
+    """A server that the run waits for."""
+
+    server: str
+    reason: str
+    """Of the latest failure."""
+    since_ms: int
+    due_ms: int = 0
+    """When the next item is tried."""
+    probes: int = 0
+    """How many were tried in vain."""
+    probe: int | None = None
+    """The seq that is being tried."""
+
+
 class Counters(msgspec.Struct):
     """Counts of what has happened in a run. No counter ever decreases."""
 
@@ -64,6 +79,8 @@ class Counters(msgspec.Struct):
     poison_items: int = 0
     """Items that ended their worker twice and failed for it."""
     overruns: int = 0
+    outage_failures: int = 0
+    """Attempts that failed because a server was down, and cost their items no retry."""
     isolated_dispatches: int = 0
     cursor_admissions: int = 0
     """Items dispatched in spite of backpressure because the cursor waited for them."""
@@ -118,6 +135,7 @@ class KernelState:
         self.expected_bytes = options.expected_bytes
         """Expected size of a result: rises at once to the largest seen and falls slowly. -1: none seen yet."""
         self.infrastructure_spent = 0
+        self.outage: Outage | None = None
         self.starved_since_ms: int | None = None
         """When a worker was first idle only because the windows were too small, since a window closed."""
 

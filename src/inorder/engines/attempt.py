@@ -135,7 +135,8 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
             category, retryable = apply_mapping(classify, error) or (category, retryable)
         except BaseException as mistake:
             message += f" (classify was ignored: {type(mistake).__name__}: {mistake})"
-    if retryable and wait_s > RETRY_AFTER_S_MAX:
+    outage = escape_surrogates(_get_text(error, "outage"))
+    if retryable and not outage and wait_s > RETRY_AFTER_S_MAX:
         retryable = False
         message += f" (not retried: the wait of {wait_s:g} s is longer than {RETRY_AFTER_S_MAX:g} s)"
     return Failure(
@@ -147,6 +148,7 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
         wait_ms=ceil(wait_s * 1000) + 1 if retryable and wait_s else 0,
         stage=escape_surrogates(_get_text(error, "stage")),
         item_id=escape_surrogates(_get_text(error, "item_id")),
+        outage=outage,
     )
 
 

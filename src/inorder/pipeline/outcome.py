@@ -285,7 +285,7 @@ def _describe_error(error: StageErrorSummary) -> str:
 def describe_end(outcome: RunOutcome | None) -> str:
     """Return how a run that does not go on has ended."""
     stop = None if outcome is None else outcome.stop_kind
-    return "ended" if stop is None else _STOPS.get(stop, "stopped, the machine failed")
+    return "ended" if stop is None else _STOPS.get(stop, "stopped, the machine or a server failed")
 
 
 def format_headline(outcome: RunOutcome) -> str:

@@ -24,6 +24,7 @@ from inorder.pipeline.remedies import suggest_help
 from inorder.runtime.recovery import read_journal
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.monitor.live import read_live_state
+from inorder.stage.monitor.measures import RETRIED_REQUESTS
 from inorder.stage.monitor.stall import HeadReport, describe_running
 from inorder.version import __version__
 from inorder.watch.status import WatchPlace
@@ -183,6 +184,7 @@ def build_run_report(data: str, run: StageRun, *, is_current: bool = False) -> R
         items_per_s=rate,
         bytes_per_s=float(digest.snapshot.get("bytes_per_s") or 0.0),
         input_bytes=int(digest.snapshot.get("input_bytes") or 0),
+        requests_retried=int((digest.snapshot.get("measures") or {}).get(RETRIED_REQUESTS, 0)),
         eta_s=left / rate if state == "running" and left is not None and rate > 0 else None,
         **_describe_activity(files.live, state),
         committed=files.journal.newest_candidate.end if files.journal is not None else counts.done,

@@ -254,6 +254,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     items_per_s: float = 0.0
     bytes_per_s: float = 0.0
     input_bytes: int = 0
+    requests_retried: int = 0
+    """Requests that were sent to servers again."""
     eta_s: float | None = None
     """Time left at the rate so far; None: the run is over, or the number of items is unknown."""
     waiting_for: str = ""

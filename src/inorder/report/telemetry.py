@@ -67,6 +67,7 @@ class TelemetryDigest:
         self._spans: list[TimeSpan] = []
         self.spans_total = 0
         self._pressure: tuple[int, str, str] | None = None
+        self._outage: tuple[int, str, str] | None = None
         self._stall: tuple[int, str] | None = None
         self._part: TelemetryFile | None = None
         self._base_ms = 0
@@ -203,6 +204,13 @@ class TelemetryDigest:
         if kind is not None:
             self._pressure = self._at_ms, kind, fields["reason"]
 
+    def _on_outage_changed(self, fields: dict[str, Any]) -> None:
+        if fields["is_over"] and self._outage is not None:
+            self._add_span(*self._outage)
+            self._outage = None
+        elif self._outage is None:
+            self._outage = self._at_ms, "paused", f"{fields['server']} is down: {fields['reason']}"
+
     def _on_stalled(self, fields: dict[str, Any]) -> None:
         name = fields.get("item_id") or (f"seq {fields['seq']}" if fields.get("seq") is not None else "the plan")
         began_ms = max(0, self._at_ms - int(float(fields.get("waited_s") or 0) * 1000))
@@ -220,6 +228,9 @@ class TelemetryDigest:
 
     def _close_spans(self) -> None:
         self._close_pressure()
+        if self._outage is not None:
+            self._add_span(*self._outage)
+            self._outage = None
         self._on_stall_ended({})
 
     def _add_span(self, from_ms: int, kind: str, reason: str) -> None:

@@ -21,7 +21,7 @@ _WHOLE = (
     ("recycle_resident_bytes", 1, _BYTES_MAX),
 )
 _OPTIONAL = ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes")
-_SECONDS = ("retry_backoff_s", "lease_s", "cancel_grace_s", "stall_warning_s")
+_SECONDS = ("retry_backoff_s", "lease_s", "cancel_grace_s", "stall_warning_s", "outage_s_max")
 SECONDS_MAX = 10**9
 _BACKOFF_S_MAX = 86_400
 
@@ -48,6 +48,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     infrastructure_budget: int = 32
     """Lost workers that are tolerated until a window of items is committed; one more stops the run, which can be
     resumed. An item that kills its workers does not count: it fails."""
+    outage_s_max: float = 900.0
+    """How long the run waits for a server that is down or throttles (`StageError(outage=)`). No item fails for it. Then
+    the run stops, and can be resumed."""
     fsync: Literal["always", "batch", "interval", "off"] = "batch"
     """When the journal waits for the disk. With any value a killed process repeats at most one result of `imap`."""
     buffered_bytes_max: int = 256 * 2**20

@@ -10,7 +10,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.engines.base import WORKERS_MAX, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 from inorder.engines.process.idle import IdleProcesses
-from inorder.errors import InfrastructureError, require
+from inorder.errors import Category, InfrastructureError, OperatorError, require
 from inorder.runtime.limits import make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
@@ -104,6 +104,7 @@ def make_kernel_options(options: StageOptions, *, has_groups: bool = False) -> K
         error_budget=options.error_budget,
         on_budget=options.on_budget,
         infrastructure_budget=options.infrastructure_budget,
+        outage_ms_max=int(options.outage_s_max * 1000),
         cancel_grace_ms=int(options.cancel_grace_s * 1000),
     )
 
@@ -124,6 +125,17 @@ def require_disk_space(event: Event) -> None:
             raise InfrastructureError(
                 f"a worker found the disk full ({error}); free some space and run the same command again: it resumes"
             )
+
+
+def stop_at_refusal(event: Event) -> None:
+    """Stop at the first item for which a server refused the key or the address, before it counts as failed: it refuses
+    every item after it too."""
+    if type(event) is not Finished:
+        return
+    for envelope in event.envelopes:
+        failure = envelope.failure
+        if failure is not None and failure.outage and failure.category is Category.CONFIG:
+            raise OperatorError(failure.message)
 
 
 def list_survivors(runtime: Runtime) -> list[str]:

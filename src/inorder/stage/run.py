@@ -52,6 +52,7 @@ from .engine import (
     make_kernel_options,
     require_disk_space,
     require_gpu_policy,
+    stop_at_refusal,
 )
 from .files.hash_cache import HashCache
 from .manifest.entries import describe_entry, get_result, to_item_result
@@ -333,6 +334,7 @@ class _StageRun:
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""
         require_disk_space(event)
+        stop_at_refusal(event)
         if self._autoscaler is not None:
             if type(event) is Finished:
                 self._autoscaler.record(event.worker, event.envelopes, now_ms)

@@ -21,6 +21,7 @@ from tests.documents.embed.servers import (
     cut_before_the_answer,
     cut_in_the_middle,
     held_by,
+    refusing,
     serving,
     status,
     well,
@@ -97,15 +98,20 @@ def test_a_server_that_is_asked_too_often_is_left_alone_as_long_as_it_says(
 
 
 def test_what_one_caller_is_told_everybody_minds(time: StillTime) -> None:
-    with serving(Script(status(429, Retry_After="7"))) as address:
+    script = Script(status(429, Retry_After="7"))
+    with serving(script) as address:
         provider = client(address, time, attempts_max=1)
         with pytest.raises(StageError, match="429") as caught:
             provider.embed(TEXTS)
         assert caught.value.retry_after_s == 7
-        assert time.waits == []
+        time.wait(2.0)
+        with pytest.raises(StageError, match="429") as caught:
+            provider.embed(["another text"])
+        assert (caught.value.outage, caught.value.retry_after_s) == (address, 5)
+        time.wait(5.0)
         assert_true(provider.embed(TEXTS), TEXTS)
-        assert time.waits == [7.0]
         provider.close()
+    assert script.texts == [TEXTS, ["dimensions"], TEXTS], "it is asked nothing before"
 
 
 @pytest.mark.req("RTY-5")
@@ -133,8 +139,34 @@ def test_a_server_that_never_recovers_is_given_up(time: StillTime) -> None:
     assert isinstance(error, StageError)
     assert (error.category, error.retryable) == ("provider", True)
     assert "500: out of memory" in str(error)
+    assert error.outage.startswith("http://")
     assert time.waits == [0.5, 1.0, 1.5]
-    assert len(script.texts) == 4
+    assert script.texts == [TEXTS] * 4 + [["dimensions"]], "it is asked something harmless in the end"
+
+
+@pytest.mark.req("RTY-5", "ROB-1")
+def test_a_text_that_the_server_cannot_take_is_no_outage(time: StillTime) -> None:
+    error = ask(Script(otherwise=refusing("two", 500)), time, attempts_max=2)
+    assert isinstance(error, StageError)
+    assert (error.category, error.retryable, error.outage) == ("provider", True, "")
+
+
+@pytest.mark.req("RTY-5")
+def test_a_server_that_is_down_is_asked_once_until_it_answers_again(time: StillTime) -> None:
+    script = Script(*[status(503)] * 4)
+    with serving(script) as address:
+        provider = client(address, time, attempts_max=2, backoff_s=0.1)
+        for passed_s, asked in ((0.0, 3), (0.1, 3), (0.5, 4), (0.1, 4)):
+            time.wait(passed_s)
+            with pytest.raises(StageError, match="503") as caught:
+                provider.embed(TEXTS)
+            assert caught.value.outage == address
+            assert len(script.texts) == asked
+        time.wait(0.5)
+        assert_true(provider.embed(TEXTS), TEXTS)
+        assert provider.batches.take_retries() == 1
+        provider.close()
+    assert script.texts[4:] == [["dimensions"], TEXTS]
 
 
 def test_an_address_where_nothing_listens_is_a_retryable_error(time: StillTime) -> None:
@@ -171,7 +203,7 @@ def test_a_request_that_hangs_for_whatever_reason_is_given_up_and_its_place_is_f
         asked.finish(asked.begin(b"hang"))
     assert asked.finish(asked.begin(b"go")) == b"go"
     asked.close()
-    assert bodies == [b"hang", b"go"]
+    assert bodies == [b"hang", b"", b"go"]
 
 
 @pytest.mark.parametrize("code", [401, 403])

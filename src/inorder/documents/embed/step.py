@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
-from inorder.errors import StageError
+from inorder.errors import OperatorError, StageError
 
 from .providers.registry import identity
 
@@ -42,6 +42,8 @@ def embed(family: str, texts: Sequence[str], provider: "Provider") -> "Vectors":
     try:
         call: Any = getattr(provider, "embed" if family == "dense" else "encode")
         vectors: Vectors = call(texts)
+    except OperatorError:
+        raise
     except ValueError as error:
         raise StageError(f"{provider.name}: {error}", category="runtime") from None
     return vectors
@@ -103,6 +105,8 @@ def describe_call(
         "batches": batches,
         "provider_ms": round(provider_ms, 3),
     }
+    if tally is not None and (retries := tally.take_retries()):
+        found["requests_retried"] = retries
     return found | {"batch_size": str(round(texts / batches))} if batches else found
 
 

@@ -57,7 +57,8 @@ def _make_tiles(run: RunReport) -> str:
         ("Rate", f"{format_rate(run.items_per_s)} /s", rate),
     ]
     lost = format_plural(run.mark_counts.get("lost", 0), "worker")
-    tiles.append(("Retries", format_count(run.mark_counts.get("retry", 0)), f"{lost} lost"))
+    requests = f"{format_plural(run.requests_retried, 'request')} retried, " if run.requests_retried else ""
+    tiles.append(("Retries", format_count(run.mark_counts.get("retry", 0)), f"{requests}{lost} lost"))
     utilisation = run.worker_timeline.utilisation_percent
     if utilisation is not None:
         tiles.append(("Busy", f"{utilisation:.0f} %", format_plural(run.worker_timeline.total, "worker")))

@@ -9,6 +9,8 @@ NAMES_MAX = 100
 GROUPS_MAX = 100
 """Distinct batch keys; the items of further ones are counted together."""
 _OTHER = "(other)"
+RETRIED_REQUESTS = "requests_retried"
+"""The measure by which a worker reports requests that it has sent to a server again. Progress shows it."""
 
 
 class MeasureSums:

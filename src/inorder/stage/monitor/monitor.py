@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.commands import Command, Stopping, Summary
+from inorder.core.commands import Command, OutageChanged, Stopping, Summary
 from inorder.core.events import Event, Tick
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
@@ -28,7 +28,7 @@ from .gpu import read_gpu_memory_bytes
 from .histograms import ErrorTally, Histogram, SlowestItems
 from .lane_metrics import describe_lanes
 from .live import LiveState
-from .measures import MeasureSums
+from .measures import RETRIED_REQUESTS, MeasureSums
 from .metrics import RunMetrics
 from .otel import start_otel
 from .periodic import Duty, run_periodically
@@ -36,6 +36,7 @@ from .progress import (
     Display,
     StageProgress,
     format_adopting,
+    format_outage,
     format_stall_ended,
     format_stalled,
     format_stopping,
@@ -157,6 +158,8 @@ class RunMonitor:
             if type(command) is Stopping:
                 grace_ms = command.deadline_ms - now_ms
                 self._display.announce(format_stopping(self._plan.stage_name, command.reason, grace_ms))
+            elif type(command) is OutageChanged and (command.is_over or not command.probes):
+                self._display.announce(format_outage(self._plan.stage_name, command, self._options.outage_s_max))
         if self._telemetry is not None:
             self._telemetry.observe(event, commands or ())
             self._timeline.observe(event)
@@ -416,6 +419,7 @@ class RunMonitor:
             self._gauges.get("commit_lag", 0),
             format_note(self._watchdog, self._gauges, time.monotonic(), names_all=bool(self._plan.unit)),
             self._plan.unit,
+            int(self._sums.totals.get(RETRIED_REQUESTS, 0)),
         )
 
     def _emit(self, event: str, **fields: Any) -> None:

@@ -5,6 +5,7 @@ import sys
 from collections import Counter, deque
 from typing import Any, NamedTuple, TextIO
 
+from inorder.core.commands import OutageChanged
 from inorder.core.options import DRAIN_MS
 
 from .histograms import SlowestItems
@@ -32,6 +33,8 @@ class StageProgress(NamedTuple):
     """The item that the run waits for, or the progress that it reports."""
     unit: str = ""
     """What items are called; empty: items."""
+    requests_retried: int = 0
+    """Requests that were sent to servers again."""
 
     @property
     def done(self) -> int:
@@ -97,9 +100,10 @@ def format_line(progress: StageProgress, rate: float) -> str:
 
 
 def _format_counts(progress: StageProgress, separator: str) -> str:
-    if progress.unit:
-        return f"{progress.failed} failed"
-    return separator.join((f"succ {progress.succeeded}", f"skip {progress.skipped}", f"fail {progress.failed}"))
+    counts = (f"succ {progress.succeeded}", f"skip {progress.skipped}", f"fail {progress.failed}")
+    count = progress.requests_retried
+    retried = [f"{count} request{'s' if count > 1 else ''} retried"] if count else []
+    return separator.join([*([f"{progress.failed} failed"] if progress.unit else counts), *retried])
 
 
 def _format_rate(progress: StageProgress, rate: float) -> str:
@@ -126,6 +130,14 @@ def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
     limit = "" if grace_ms >= DRAIN_MS else f" up to {grace_ms / 1000:g} s"
     hint = "; press Ctrl-C again to stop now" if reason.startswith("received ") else ""
     return f"[{stage}] stopping: {reason}; waiting{limit} for running items{hint}"
+
+
+def format_outage(stage: str, change: OutageChanged, limit_s: float) -> str:
+    """Format the line that announces that the run waits for a server, or goes on."""
+    if change.is_over:
+        return f"[{stage}] {change.server} answers again after {change.waited_ms / 1000:.0f} s"
+    limit = f"{limit_s / 60:g} min" if limit_s >= 120 else f"{limit_s:g} s"
+    return f"[{stage}] paused: {change.server} is down ({change.reason}); tried again for {limit}, no file fails for it"
 
 
 def format_adopting(stage: str, count: int) -> str:
@@ -245,7 +257,10 @@ class BarDisplay(Display):
     def _update(self, progress: StageProgress, rate: float) -> None:
         counts, speed = _format_counts(progress, " "), _format_rate(progress, rate)
         if progress.unit:
-            parts = [speed if progress.done else _STARTING, *([counts] if progress.failed else [])]
+            parts = [
+                speed if progress.done else _STARTING,
+                *([counts] if progress.failed or progress.requests_retried else []),
+            ]
         else:
             parts = [counts, speed]
         if self._verbose:

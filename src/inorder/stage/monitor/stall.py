@@ -4,6 +4,7 @@ Commits are in order, so one item that hangs holds back all items after it. A ru
 for a while. The watchdog decides nothing: it says what the run waits for.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the commit position waits for, in words and numbers for people."""
 
     state: str
-    """`planning`, `queued`, `dispatched`, `running`, `retry-waiting` or `committing`."""
+    """`planning`, `queued`, `dispatched`, `running`, `retry-waiting`, `committing` or `outage`."""
     seq: int | None = None
     item_id: str = ""
     worker: int | None = None
@@ -40,7 +41,13 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: str = ""
     """The step that it is in; empty: it has none."""
     retry_in_s: float | None = None
-    """When its next attempt is due."""
+    """When its next attempt is due, or the next one at the server."""
+    server: str = ""
+    """The server that is down."""
+    reason: str = ""
+    """Why it is taken to be down."""
+    since_s: float | None = None
+    """Since when, as seconds since 1970."""
     is_paused: bool = False
     """It is not dispatched because of backpressure."""
     progress: dict[str, Any] | None = None
@@ -51,6 +58,8 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The item, or what else the run waits for."""
         if self.state == "committing":
             return f"the commit of {self.item_id or f'item {self.seq}'}"
+        if self.server:
+            return self.server
         if self.seq is None:
             return "the plan"
         return self.item_id or f"item {self.seq}"
@@ -61,11 +70,17 @@ class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "running": f", running on worker {self.worker} for {self.running_s or 0:.0f} s" + describe_step(self.step),
             "dispatched": f", given to worker {self.worker}",
             "queued": ", waiting for a worker" + (" (dispatch is paused)" if self.is_paused else ""),
+            "outage": f", down since {_format_time(self.since_s)} ({self.reason})"
+            + (f"; next attempt in {self.retry_in_s:.0f} s" if self.retry_in_s else ""),
             "retry-waiting": f", waiting {self.retry_in_s or 0:.0f} s for its retry",
         }.get(self.state, "")
         if self.progress is None:
             return f"{self.name}{details}"
         return f"{self.name}{details}: {describe_progress(self.progress)} ({self.progress['age_s']:.0f} s ago)"
+
+
+def _format_time(at_s: float | None) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(at_s))
 
 
 def describe_step(step: str) -> str:
@@ -92,7 +107,7 @@ def report_head(head: Head, now_ms: int, activities: Sequence[WorkerActivity], f
             state, running_s = "running", round(activity.elapsed_s, 3)
             progress, step = _to_dict(activity.progress), activity.step
     return HeadReport(
-        state="planning" if head.seq is None else state,
+        state="planning" if head.seq is None and not head.server else state,
         seq=head.seq,
         item_id="" if head.seq is None else find_item_id(head.seq),
         worker=head.worker,
@@ -100,6 +115,9 @@ def report_head(head: Head, now_ms: int, activities: Sequence[WorkerActivity], f
         step=step,
         retry_in_s=None if head.due_ms is None else max(0, head.due_ms - now_ms) / 1000,
         is_paused=head.is_paused,
+        server=head.server,
+        reason=head.reason,
+        since_s=round(time.time() - (now_ms - head.since_ms) / 1000, 3) if head.server else None,
         progress=progress,
     )
 
@@ -233,6 +251,8 @@ def format_note(watchdog: StallWatchdog, gauges: dict[str, Any], now_s: float, *
     progress or a step and has been running for a while. Empty: neither. `names_all`: about the first that runs,
     whatever it reports."""
     head: HeadReport | None = gauges.get("head")
+    if head is not None and head.server:
+        return f"waiting for {head.describe()}"
     if watchdog.is_stalled and head is not None:
         return f"waiting {watchdog.measure_wait_s(now_s):.0f} s for {head.describe()}"
     running = gauges.get("running", ())

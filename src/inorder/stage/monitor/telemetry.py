@@ -14,6 +14,7 @@ import msgspec
 
 from inorder.core.commands import (
     Command,
+    OutageChanged,
     PressureChanged,
     Reclaimed,
     ResultRefused,
@@ -31,6 +32,7 @@ EVENTS: dict[type[Any], str] = {
     WindowSealed: "window_sealed",
     WindowClosed: "window_closed",
     PressureChanged: "pressure_changed",
+    OutageChanged: "outage_changed",
     RetryScheduled: "retry_scheduled",
     Reclaimed: "reclaimed",
     ResultRefused: "refused",

@@ -64,7 +64,7 @@ class BatchTally:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._batches = self._texts = 0
+        self._batches = self._texts = self._retries = 0
 
     def add(self, texts: int) -> None:
         """Count a batch of this many texts."""
@@ -75,6 +75,17 @@ class BatchTally:
         with self._lock:
             self._batches += batches
             self._texts += texts
+
+    def add_retry(self, count: int = 1) -> None:
+        """Count requests that were sent again."""
+        with self._lock:
+            self._retries += count
+
+    def take_retries(self) -> int:
+        """Return the number of requests that were sent again since the last call."""
+        with self._lock:
+            taken, self._retries = self._retries, 0
+            return taken
 
     def take(self) -> tuple[int, int]:
         """Return the number of batches and of texts in them since the last call: each batch is reported once."""

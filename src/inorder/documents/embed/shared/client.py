@@ -82,6 +82,7 @@ class ServiceConnection:
                 category=failure.category,
                 retryable=failure.retryable,
                 retry_after_s=failure.wait_ms / 1000,
+                outage=failure.outage,
             )
             error.formatted_traceback = failure.detail
             raise error
@@ -145,6 +146,7 @@ class RemoteProvider:
     def _call(self, requests: Iterable[EmbedRequest]) -> Iterator[EmbedReply]:
         for reply in self._connection.call_all(requests):
             self.batches.add_all(reply.batches, reply.batch_texts)
+            self.batches.add_retry(reply.retries)
             yield reply
 
 

@@ -53,6 +53,8 @@ class EmbedReply(msgspec.Struct, frozen=True, kw_only=True):
     batches: int = 0
     """Batches that the provider has computed since the last reply to any worker, and the texts in them."""
     batch_texts: int = 0
+    retries: int = 0
+    """Requests that were sent to a server again since the last reply to any worker."""
 
 
 def pack_tokens(tokens: Sequence[Sequence[int] | TokenArray]) -> tuple[bytes, list[int]]:

@@ -105,13 +105,16 @@ def answer(provider: Any, request: EmbedRequest) -> EmbedReply:
     """The vectors of a request, or why there are none."""
     try:
         reply = _embed(provider, request)
+    except OperatorError as error:
+        return EmbedReply(failure=classify_error(error))
     except ValueError as error:
         return EmbedReply(failure=classify_error(StageError(f"{provider.name}: {error}", category="runtime")))
     except Exception as error:
         return EmbedReply(failure=classify_error(error))
     tally = getattr(provider, "batches", None)
     batches, texts = (1, reply.batch_texts) if tally is None else tally.take()
-    return msgspec.structs.replace(reply, batches=batches, batch_texts=texts)
+    retries = 0 if tally is None else tally.take_retries()
+    return msgspec.structs.replace(reply, batches=batches, batch_texts=texts, retries=retries)
 
 
 def _embed(provider: Any, request: EmbedRequest) -> EmbedReply:

@@ -4,6 +4,10 @@ The lane bounds how many requests are in flight and how often one starts. Every 
 takes a token like any other request. A limit on the tokens of texts delays a request before it enters the lane; this
 wait does not count against its deadline. Between two attempts a call holds no place in the lane. When the server sends
 `Retry-After`, all callers wait, not only the one that received it.
+
+When a call has used all its attempts, the server is asked something harmless. If it answers, the texts of the call are
+to blame. If it does not, it is down: the error names it, so that the run waits for it, and further calls end at once
+with the same error until it has answered the harmless question.
 """
 
 import threading
@@ -19,8 +23,17 @@ from .limits import ServerLimits, TokenPacer
 Send = Callable[[bytes, float], bytes]
 """Sends one attempt: the body, and its timeout in seconds."""
 
+_CHECK_S = 0.5
+"""A server that is down is not asked more often than this whether it is back."""
 _CLOSE_S = 1.0
 """How long `close` waits for requests in flight."""
+
+
+class _NoAnswerError(StageError):
+    """A call was given up because the server did not answer it."""
+
+    def __init__(self, message: str, wait_s: float = 0.0) -> None:
+        super().__init__(message, category="provider", retryable=True, retry_after_s=wait_s)
 
 
 class ServerCall:
@@ -44,8 +57,21 @@ class ServerCalls:
         limits: ServerLimits,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], object] | None = None,
+        *,
+        url: str = "",
+        question: bytes = b"",
+        on_retry: Callable[[], object] = lambda: None,
     ) -> None:
+        """`question` is the harmless request, and `url` the name of the server. `on_retry` is called for every attempt
+        after the first."""
         self._send = send
+        self._url = url
+        self._question = question
+        self._on_retry = on_retry
+        self._checking = threading.Lock()
+        self._checked_s = float("-inf")
+        self._outage: StageError | None = None
+        """Why the last call was given up, if the server was down then."""
         self._limits = limits
         self._clock = clock
         self._closing = threading.Event()
@@ -71,18 +97,29 @@ class ServerCalls:
 
     def begin(self, body: bytes, tokens: int = 0) -> ServerCall:
         """Start a call with texts of `tokens` tokens. Waits for a place in the lane."""
+        if self._outage is not None:
+            self._require_answer(self._outage)
         call = ServerCall(body, tokens, self._clock() + self._limits.deadline_s)
-        self._submit(call)
+        try:
+            self._submit(call)
+        except _NoAnswerError as error:
+            self._require_answer(error)
+            raise
         return call
 
     def finish(self, call: ServerCall) -> bytes:
         """The response, after as many attempts as needed and allowed."""
-        while True:
-            try:
-                return self._wait_for_response(call)
-            except RetryableError as error:
-                self._back_off(call, error)
-            self._submit(call)
+        try:
+            while True:
+                try:
+                    return self._wait_for_response(call)
+                except RetryableError as error:
+                    self._back_off(call, error)
+                self._on_retry()
+                self._submit(call)
+        except _NoAnswerError as error:
+            self._require_answer(error)
+            raise
 
     def statistics(self) -> LaneStatistics:
         """Statistics of the lane."""
@@ -93,6 +130,34 @@ class ServerCalls:
         self._closing.set()
         self._cancel.set()
         self._lane.close(drain=False, timeout_s=_CLOSE_S)
+
+    def _require_answer(self, error: StageError) -> None:
+        """Raise the error, as an outage, unless the server answers the harmless question."""
+        with self._checking:
+            if self._clock() - self._checked_s >= _CHECK_S or self._outage is None:
+                self._outage = None if self._answers() else _make_outage(error, self._url)
+                self._checked_s = self._clock()
+            if self._outage is not None:
+                left_s = max(0.0, self._not_before_s - self._clock())
+                raise _make_outage(self._outage, self._url, left_s)
+
+    def _answers(self) -> bool:
+        """Whether the server answers the harmless question. It is not asked while it wants to be left alone."""
+        if self._not_before_s > self._clock():
+            return False
+        call = ServerCall(self._question, 1, self._clock() + self._limits.deadline_s)
+        try:
+            self._submit(call)
+            self._wait_for_response(call)
+        except RetryableError as error:
+            if error.wait_s is not None:
+                self._not_before_s = max(self._not_before_s, self._clock() + error.wait_s)
+            return False
+        except _NoAnswerError:
+            return False
+        except StageError:
+            return True
+        return True
 
     def _submit(self, call: ServerCall) -> None:
         pause_s = self._not_before_s - self._clock()
@@ -122,10 +187,11 @@ class ServerCalls:
             return ticket.result(max(0.0, call.deadline_at_s - self._clock()))
         except TimeoutError:
             self._lane.abandon(ticket)
-            raise self._make_deadline_error(call, "no response") from None
+            raise _NoAnswerError(self._describe_deadline(call, "no response")) from None
         except NotAdmitted as error:
             if error.reason is Reason.DEADLINE:
-                raise self._make_deadline_error(call, "the request was still queued") from None
+                reason = self._describe_deadline(call, "the request was still queued")
+                raise StageError(reason, category="provider", retryable=True) from None
             raise _make_closed_error() from None
         except TaskCancelled:
             raise _make_closed_error() from None
@@ -138,22 +204,21 @@ class ServerCalls:
             wait_s = error.wait_s
             self._not_before_s = max(self._not_before_s, self._clock() + wait_s)
         if call.attempts >= limits.attempts_max:
-            raise StageError(
-                f"gave up after {call.attempts} attempts: {error}",
-                category="provider",
-                retryable=True,
-                retry_after_s=error.wait_s or 0.0,
-            )
+            raise _NoAnswerError(f"gave up after {call.attempts} attempts: {error}", error.wait_s or 0.0)
         self._check_deadline(call, wait_s, str(error))
         self._wait(wait_s)
 
     def _check_deadline(self, call: ServerCall, wait_s: float, reason: str) -> None:
         if self._clock() + wait_s >= call.deadline_at_s:
-            raise self._make_deadline_error(call, f"{reason}; the next attempt must wait {wait_s:g} s", wait_s)
+            reason = f"{reason}; the next attempt must wait {wait_s:g} s"
+            raise _NoAnswerError(self._describe_deadline(call, reason), wait_s)
 
-    def _make_deadline_error(self, call: ServerCall, reason: str, wait_s: float = 0.0) -> StageError:
-        message = f"not completed within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {reason}"
-        return StageError(message, category="provider", retryable=True, retry_after_s=wait_s)
+    def _describe_deadline(self, call: ServerCall, reason: str) -> str:
+        return f"not completed within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {reason}"
+
+
+def _make_outage(error: StageError, url: str, wait_s: float = 0.0) -> StageError:
+    return StageError(error.message, category="provider", retryable=True, retry_after_s=wait_s, outage=url)
 
 
 def _make_closed_error() -> StageError:

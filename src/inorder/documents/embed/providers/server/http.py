@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from email.message import Message
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote
 
 from inorder.engines.error_table import RETRYABLE_STATUSES
@@ -33,6 +33,20 @@ class RetryableError(Exception):
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)
         self.wait_s = wait_s
+
+
+class RefusedError(OperatorError):
+    """The server refuses every request: the key or the address is wrong. `outage` is the server."""
+
+    category = "config"
+    retryable = False
+
+    def __init__(self, message: str, outage: str) -> None:
+        super().__init__(message)
+        self.outage = outage
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RefusedError, (str(self), self.outage)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -99,9 +113,9 @@ def _translate_error(url: str, secrets: tuple[str, ...], error: urllib.error.HTT
         message = message.replace(secret.partition("=")[2] or secret, "***")
     summary = f"{url} returned {error.code}" + (f": {message}" if message else "")
     if error.code in _KEY_REFUSED:
-        return OperatorError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key")
+        return RefusedError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key", url)
     if error.code in _WRONG_ADDRESS:
-        return OperatorError(f"{summary}; check the address of the provider")
+        return RefusedError(f"{summary}; check the address of the provider", url)
     if error.code in RETRYABLE_STATUSES:
         return RetryableError(summary, parse_retry_after(error.headers))
     return StageError(summary, category="provider")

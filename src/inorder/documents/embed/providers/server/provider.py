@@ -62,6 +62,10 @@ PROTOCOLS = {
 }
 
 
+_HARMLESS = "dimensions"
+"""A text that every model takes."""
+
+
 def parse_server_address(kind: str, address: str) -> tuple[str, str]:
     """The URL and the model in `URL` or `URL#MODEL`. Raises OperatorError for an invalid one."""
     url, _, model = address.partition("#")
@@ -89,24 +93,33 @@ def open_server(
     shown = f"{place.rstrip('/')}{protocol.path}{mark}{query}"
     credentials = find_credentials(url)
     headers = make_authorization(credentials)
+    batches = BatchTally()
 
     def send(body: bytes, timeout_s: float) -> bytes:
         return post(shown, body, headers, timeout_s, limits.answer_bytes_max, credentials.parameters)
 
-    return ServerProvider(f"{kind}:{address}", protocol, model, ServerCalls(kind, send, limits, clock, wait), limits)
+    question = msgspec.json.encode(protocol.body(model, [_HARMLESS]))
+    calls = ServerCalls(kind, send, limits, clock, wait, url=place, question=question, on_retry=batches.add_retry)
+    return ServerProvider(f"{kind}:{address}", protocol, model, calls, limits, batches)
 
 
 class ServerProvider:
     """Splits texts into requests, keeps a few of them in flight, and checks every response."""
 
     def __init__(
-        self, name: str, protocol: ServerProtocol, model: str, calls: ServerCalls, limits: ServerLimits
+        self,
+        name: str,
+        protocol: ServerProtocol,
+        model: str,
+        calls: ServerCalls,
+        limits: ServerLimits,
+        batches: BatchTally,
     ) -> None:
         self.name = name
         self._protocol = protocol
         self.model = model
         self.device = "server"
-        self.batches = BatchTally()
+        self.batches = batches
         self._calls = calls
         self._limits = limits
         self._lock = threading.Lock()
@@ -116,7 +129,7 @@ class ServerProvider:
     def dimensions(self) -> int:
         """As in the first response. If there was none yet, a request is sent."""
         if not self._dimensions:
-            self.embed(["dimensions"])
+            self.embed([_HARMLESS])
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Matrix:
