@@ -14,7 +14,7 @@ import pytest
 
 from inorder.errors import InfrastructureError
 from inorder.sinks.base import Position
-from inorder.targets.base import TargetChanges
+from inorder.targets.base import TargetChanges, TargetLayout
 from inorder.targets.postgres import connection as connection_module
 from inorder.targets.postgres import target as target_module
 from inorder.targets.postgres.connection import Connection
@@ -161,6 +161,28 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(
     outcome = export(corpora.second, address)
     assert outcome.stop_kind is None
     assert not interrupted.interruptions
+    assert read_tables(own_server, "x") == read_tables(own_server, "x", "whole")
+
+
+def test_the_tables_are_on_disk_before_anything_is_written_to_them(
+    corpora: Corpora, own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server writes commits that do not wait for the disk only every ten seconds, and dies before."""
+    own_server.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+    own_server.execute("SELECT pg_reload_conf()")
+    address = own_server.create_database("x")
+
+    class Killed(PostgresTarget):
+        """The server is killed as soon as the tables are there."""
+
+        def open(self, layout: TargetLayout) -> None:
+            super().open(layout)
+            own_server.stop_at_once()
+            own_server.start()
+
+    monkeypatch.setattr(target_module, "open_target", Killed)
+    assert export(corpora.second, address).stop_kind is None
+    export(corpora.second, address, collection="whole")
     assert read_tables(own_server, "x") == read_tables(own_server, "x", "whole")
 
 

@@ -1,8 +1,8 @@
 """The target `postgresql://`: one transaction per write holds the rows, the removals, the hashes and the position.
 
-Rows are sent with COPY. A commit does not wait for the disk of the server, but `sync` does. Until then the changes are
-kept in memory, up to a limit: if the server is stopped or killed, it may lose its last commits, but never one without
-all that follow. When it is back, the stored position tells how much is missing, and exactly that is written again.
+Tables and indexes are on disk before anything else happens. Rows are sent with COPY. A commit of rows does not wait for
+the disk of the server, but `sync` does. Until then the changes are kept in memory, up to a limit: if the server is
+stopped or killed, it may lose its last commits, but never one without all that follow. When it is back, the stored position tells how much is missing, and exactly that is written again.
 
 A session lock keeps a second export out. It ends with the connection.
 """
@@ -41,6 +41,7 @@ encode = encode_rows
 _UNSYNCED_BYTES_MAX = 32 * 2**20
 LOCK_WAIT_S = 10
 """A killed export holds its lock until the server has noticed."""
+_WAIT_FOR_DISK = "SET LOCAL synchronous_commit = on"
 _NO_CHANGES = TargetChanges((), (), ())
 _DELETE = """
 WITH without_chunks AS (DELETE FROM {schema}.chunks WHERE doc_id = ANY(%s)),
@@ -96,6 +97,7 @@ class PostgresTarget:
         try:
             self._writer = connection = self._connect()
             with translate_errors(self._address, "the tables cannot be created"), connection.transaction():
+                connection.execute(_WAIT_FOR_DISK)
                 if self._options.recreate:
                     drop(connection, self._address, self._collection)
                 prepare(connection, self._address, self._collection, layout)
@@ -155,7 +157,7 @@ class PostgresTarget:
     def _write(self, connection: Connection, changes: TargetChanges, position: Position, *, is_synced: bool) -> None:
         with connection.transaction():
             if is_synced:
-                connection.execute("SET LOCAL synchronous_commit = on")
+                connection.execute(_WAIT_FOR_DISK)
             if replaced := [*changes.removed_ids, *changes.written_ids]:
                 connection.execute(self._compose(_DELETE), (replaced, replaced, replaced))
             if changes.written:
@@ -181,7 +183,7 @@ class PostgresTarget:
 
     def _clear(self, connection: Connection) -> None:
         with connection.transaction():
-            connection.execute("SET LOCAL synchronous_commit = on")
+            connection.execute(_WAIT_FOR_DISK)
             for table in ("position", "documents", "chunks", "terms"):
                 connection.execute(self._compose("DELETE FROM {schema}.{table}", table=table))
 
@@ -189,7 +191,9 @@ class PostgresTarget:
         has_hnsw = self._options.hnsw and self._layout.dimensions > 0
         missing = list_missing_indexes(connection, self._collection, has_hnsw=has_hnsw)
         for _, query in missing:
-            connection.execute(query)
+            with connection.transaction():
+                connection.execute(_WAIT_FOR_DISK)
+                connection.execute(query)
         if missing:
             for table in ("documents", "chunks", "terms"):
                 connection.execute(self._compose("ANALYZE {schema}.{table}", table=table))
