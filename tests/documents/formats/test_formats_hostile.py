@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from inorder.documents.model import Paragraph, Table
-from inorder.documents.readers.office import package, pptx, xlsx
+from inorder.documents.readers.office import cell_budget, package, pptx, xlsx
 from inorder.documents.readers.registry import load_reader
 from inorder.errors import ReadError
 from tests.documents.docx_files import archive
@@ -87,9 +87,77 @@ def test_a_presentation_is_read_up_to_its_limit(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_workbook_is_read_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xlsx, "CELLS_MAX", 3)
+    monkeypatch.setattr(cell_budget, "CELLS_MAX", 3)
     found = load_reader("xlsx")(SAMPLES["xlsx"], "name")
-    assert found.warnings == ["the sheet 'Stores' was read only in part: a workbook may have 3 cells"]
+    limits = "3 cells and 67,108,864 characters"
+    assert found.warnings == [f"the sheet 'Stores' was read only in part: a workbook may have {limits}"]
+
+
+@pytest.mark.req("ROB-1", "SIL-1")
+@pytest.mark.parametrize("kind", ["xlsx", "opendocument"])
+def test_a_long_text_that_many_cells_share_is_kept_up_to_a_limit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 7 kB with a text of 32,000 characters in 100,000 cells took 5 GB."""
+    monkeypatch.setattr(cell_budget, "CHARACTERS_MAX", 1_000)
+    text = "word " * 50
+    if kind == "xlsx":
+        shared = '<c t="s"><v>0</v></c>'
+        rows = f"<row>{shared * 10}</row>" * 10
+        data = make_xlsx(("Long", f"<sheetData>{rows}</sheetData>"), strings=(text,))
+    else:
+        cell = f'<table:table-cell table:number-columns-repeated="50"><text:p>{text}</text:p></table:table-cell>'
+        row = f'<table:table-row table:number-rows-repeated="50">{cell}</table:table-row>'
+        data = make_odf("spreadsheet", f"<table:table>{row}</table:table>")
+    found = load_reader(kind)(data, "name")
+    [table] = [block for block in found.blocks if isinstance(block, Table)]
+    assert 700 <= sum(len(cell.text) for cell in table.cells) <= 1_000
+    assert len(found.warnings) == 1
+    assert "was read only in part: a workbook may have 2,000,000 cells and 1,000 characters" in found.warnings[0]
+
+
+@pytest.mark.req("ROB-1", "SIL-1")
+@pytest.mark.parametrize("kind", ["xlsx", "opendocument"])
+def test_empty_cells_are_read_up_to_a_limit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_budget, "SEEN_MAX", 50)
+    if kind == "xlsx":
+        cell, empty = '<c t="str"><v>{}</v></c>', "<c/>"
+        rows = f"<row>{cell.format('first')}{empty * 100}{cell.format('last')}</row>"
+        data = make_xlsx(("Empty", f"<sheetData>{rows}</sheetData>"))
+    else:
+        empty, cell = "<table:table-cell/>", "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+        row = f"<table:table-row>{cell.format('first')}{empty * 100}{cell.format('last')}</table:table-row>"
+        data = make_odf("spreadsheet", f"<table:table>{row}</table:table><text:p>after</text:p>")
+    found = load_reader(kind)(data, "name")
+    assert [block.text for block in found.blocks if isinstance(block, Paragraph)] == ["first"]
+    assert "was read only in part" in found.warnings[0]
+
+
+@pytest.mark.req("ROB-1", "SIL-1")
+def test_shared_texts_are_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "CHARACTERS_MAX", 10)
+    cells = '<row><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c></row>'
+    data = make_xlsx(("Long", f"<sheetData>{cells}</sheetData>"), strings=("eight cs", "toolong", "x"))
+    found = load_reader("xlsx")(data, "name")
+    assert [block.text for block in found.blocks if isinstance(block, Paragraph)] == ["eight cs"]
+    assert found.warnings == ["the texts of the cells were read only in part: there are too many"]
+
+
+@pytest.mark.req("SIL-1")
+def test_what_a_sheet_has_outside_of_its_limits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "MERGES_MAX", 1)
+    rows = '<row r="1"><c r="A1"><v>1</v></c></row><row r="2"><c r="XFE2"><v>2</v></c></row>'
+    merges = '<mergeCells><mergeCell ref="A1:B1"/><mergeCell ref="A2:B2"/></mergeCells>'
+    found = load_reader("xlsx")(make_xlsx(("Far", f"<sheetData>{rows}</sheetData>{merges}")), "name")
+    assert found.warnings == [
+        "the sheet 'Far' has cells outside of the rows and columns that Excel has",
+        "the sheet 'Far' has more than 1 merged cells",
+    ]
+
+
+@pytest.mark.req("SIL-1")
+def test_the_last_cell_that_excel_has_is_read() -> None:
+    rows = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+    found = load_reader("xlsx")(make_xlsx(("Far", f"<sheetData>{rows}</sheetData>")), "name")
+    assert [block.text for block in found.blocks if isinstance(block, Paragraph)] == ["1", "2"]
 
 
 def test_cells_at_the_far_corner_of_a_sheet_cost_nothing() -> None:
@@ -104,7 +172,8 @@ def test_repeated_cells_of_a_spreadsheet_are_bounded() -> None:
     cell = '<table:table-cell table:number-columns-repeated="999999999"><text:p>x</text:p></table:table-cell>'
     row = f'<table:table-row table:number-rows-repeated="999999999">{cell}</table:table-row>'
     found = load_reader("opendocument")(make_odf("spreadsheet", f"<table:table>{row}</table:table>"), "name")
-    assert found.blocks
+    assert sum(len(block.cells) for block in found.blocks if isinstance(block, Table)) == 10_000
+    assert found.warnings == ["repeated cells and rows were read up to 100 times"]
 
 
 def test_xml_that_defines_entities_is_refused() -> None:

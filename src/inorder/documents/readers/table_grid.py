@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from inorder.documents.model import AnyBlock, Cell, Paragraph, Table
 
-COLUMNS_MAX = 10_000
+COLUMNS_MAX = 16_384
+"""As many as Excel and LibreOffice have."""
 POSITIONS_MAX = 1_000_000
 """Grid positions per table. Readers of the JSON refuse larger tables."""
 POSITIONS_TOTAL_MAX = 4_000_000

@@ -2,7 +2,8 @@
 
 Tables and indexes are on disk before anything else happens. Rows are sent with COPY. A commit of rows does not wait for
 the disk of the server, but `sync` does. Until then the changes are kept in memory, up to a limit: if the server is
-stopped or killed, it may lose its last commits, but never one without all that follow. When it is back, the stored position tells how much is missing, and exactly that is written again.
+stopped or killed, it may lose its last commits, but never one without all that follow. When it is back, the stored
+position tells how much is missing, and exactly that is written again.
 
 A session lock keeps a second export out. It ends with the connection.
 """

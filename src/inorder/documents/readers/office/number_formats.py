@@ -4,7 +4,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal
 
-from .package import SHORT_NAMES, Attributes, Handler
+from .package import SHORT_NAMES, Attributes, EnoughError, Handler
 
 FormatKind = Literal["number", "date", "duration", "percent"]
 
@@ -35,18 +35,21 @@ class NumberFormats(Handler):
     def start(self, name: str, attributes: Attributes) -> None:
         match SHORT_NAMES[name]:
             case "x:numFmt":
-                self._custom[_parse_number(attributes.get("numFmtId", ""))] = _classify(
-                    attributes.get("formatCode", "")
-                )
+                if len(self._custom) < _STYLES_MAX:
+                    self._custom[_parse_number(attributes.get("numFmtId", ""))] = _classify(
+                        attributes.get("formatCode", "")
+                    )
             case "x:cellXfs":
                 self._is_in_cell_styles = True
             case "x:xf":
-                if self._is_in_cell_styles and len(self._styles) < _STYLES_MAX:
+                if self._is_in_cell_styles:
+                    if len(self._styles) >= _STYLES_MAX:
+                        raise EnoughError
                     self._styles.append(self._find_kind(_parse_number(attributes.get("numFmtId", ""))))
 
     def end(self, name: str) -> None:
         if SHORT_NAMES[name] == "x:cellXfs":
-            self._is_in_cell_styles = False
+            raise EnoughError  # what follows does not change the text of a cell
 
     def _find_kind(self, number: int) -> FormatKind:
         if number in self._custom:

@@ -7,6 +7,7 @@ from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.documents.readers.whitespace import collapse_whitespace
 
+from .cell_budget import CellBudget
 from .odf_styles import OdfStyles
 from .odf_tables import OdfTable
 from .package import SHORT_NAMES, Attributes, Handler, LinkedText, strip_namespaces
@@ -53,6 +54,7 @@ class OdfBody(Handler):
         self.notes: list[AnyBlock] = []
         self._styles = styles
         self._budget = budget
+        self._cells = CellBudget()
         self._skip_depth = 0
         self._paragraphs = [_OpenOdfParagraph("")]
         """The open ones, innermost last. The first takes what is outside of all paragraphs, and is not read."""
@@ -98,7 +100,10 @@ class OdfBody(Handler):
             self._paragraphs[-1].parts.append(text)
 
     def finish(self) -> list[AnyBlock]:
-        """All blocks, after the end of the part."""
+        """All blocks, after the end of the part. A table without an end was cut."""
+        if self._table is not None:
+            self._table.depth = 1
+            self._end_table()
         for code, lines in self._code_lines:
             code.text = "\n".join(lines).rstrip()
         return [*self.blocks, *self.notes]
@@ -200,7 +205,7 @@ class OdfBody(Handler):
         if self._table is not None:
             self._table.depth += 1
             return
-        self._table = OdfTable()
+        self._table = OdfTable(self._cells)
         if self.kind == "spreadsheet":
             self._sheet_name = collapse_whitespace(attributes.get("name", ""))
 

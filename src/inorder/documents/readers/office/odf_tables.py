@@ -3,8 +3,9 @@
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
 
+from .cell_budget import CellBudget
 from .package import Attributes
-from .xlsx import CELLS_MAX, Row, Spans, make_sheet_blocks
+from .xlsx import Row, Spans, make_sheet_blocks
 
 _ROWS_MAX = 1 << 20
 _REPEATED_MAX = 100
@@ -15,15 +16,17 @@ _NUMBERS = ("float", "currency", "percentage", "date", "time")
 class OdfTable:
     """A table whose end has not been reached. A nested table becomes text of its cell."""
 
-    def __init__(self) -> None:
+    def __init__(self, cells: CellBudget) -> None:
         self.depth = 1
+        self._cells = cells
+        self._is_shortened = False
+        """Whether a cell or row with text is repeated more often than it is read."""
         self._is_in_head = False
         self._rows: dict[int, Row] = {}
         self._spans: Spans = {}
         self._head: set[int] = set()
         self._row = self._column = 0
         self._row_repeats = 1
-        self._count = 0
         self._texts: list[str] = []
         self._cell: Attributes = {}
 
@@ -40,6 +43,7 @@ class OdfTable:
             self._head.add(self._row)
 
     def begin_cell(self, attributes: Attributes) -> None:
+        self._cells.see()
         self._cell, self._texts = attributes, []
 
     def add_text(self, text: str) -> None:
@@ -51,9 +55,9 @@ class OdfTable:
         repeats = _parse_count(cell.get("number-columns-repeated", ""), COLUMNS_MAX)
         if text and self._row < _ROWS_MAX:
             is_number = cell.get("value-type") in _NUMBERS
+            self._is_shortened |= repeats > _REPEATED_MAX
             for column in range(self._column, min(self._column + min(repeats, _REPEATED_MAX), COLUMNS_MAX)):
-                if self._count < CELLS_MAX:
-                    self._count += 1
+                if self._cells.take(len(text)):
                     self._rows.setdefault(self._row, {})[column] = text, is_number
         spans = (
             _parse_count(cell.get("number-rows-spanned", ""), _ROWS_MAX),
@@ -66,14 +70,19 @@ class OdfTable:
 
     def end_row(self) -> None:
         row = self._rows.get(self._row)
+        self._is_shortened |= row is not None and self._row_repeats > _REPEATED_MAX
         for number in range(self._row + 1, self._row + min(self._row_repeats, _REPEATED_MAX)):
-            if row and self._count < CELLS_MAX:
-                self._count += len(row)
-                self._rows[number] = row
+            if row is None or not all(self._cells.take(len(text)) for text, _ in row.values()):
+                break
+            self._rows[number] = row
         self._row += self._row_repeats
 
     def finish(self, budget: TableBudget, *, is_sheet: bool) -> list[AnyBlock]:
         """The table; of a sheet, a table for each block of rows."""
+        if warning := self._cells.take_warning():
+            budget.warnings.append(f"a table {warning}")
+        if self._is_shortened:
+            budget.warnings.append(f"repeated cells and rows were read up to {_REPEATED_MAX} times")
         if is_sheet:
             return make_sheet_blocks(self._rows, self._spans, budget)
         grid = TableGrid()

@@ -101,6 +101,10 @@ def find_target(relations: "dict[str, Relation]", kind: str) -> str:
     return next((relation.target for relation in relations.values() if relation.kind == kind), "")
 
 
+class EnoughError(Exception):
+    """Raised by a handler that needs no more of a part."""
+
+
 class Handler:
     """Receives the content of a part while it is parsed. Names are qualified; `SHORT_NAMES` has the short ones."""
 
@@ -168,6 +172,8 @@ class Package:
             for piece in self._read_pieces(part):
                 parser.Parse(piece, False)
             parser.Parse(b"", True)
+        except EnoughError:
+            pass
         except expat.ExpatError as error:
             raise ReadError(f"{part} is damaged: {error}") from error
         return True

@@ -12,13 +12,12 @@ from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, Table
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
+from .cell_budget import CELLS_MAX, CHARACTERS_MAX, CellBudget
 from .number_formats import NumberFormats, format_number
-from .package import SHORT_NAMES, Attributes, Handler, Package, find_target, get_relation_id
+from .package import SHORT_NAMES, Attributes, EnoughError, Handler, Package, find_target, get_relation_id
 
 MIMETYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SHEETS_MAX = 1_000
-CELLS_MAX = 2_000_000
-"""Cells with a value per workbook: each takes about 200 bytes."""
 MERGES_MAX = 100_000
 _ROWS_MAX = 1 << 20
 
@@ -42,17 +41,20 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
     formats = NumberFormats()
     package.parse(find_target(relations, "styles") or "xl/styles.xml", formats)
     blocks: list[AnyBlock] = []
-    cells_left = CELLS_MAX
+    cells = CellBudget()
+    if strings.is_cut:
+        budget.warnings.append("the texts of the cells were read only in part: there are too many")
     for title, relation_id in workbook.sheets[:SHEETS_MAX]:
         if relation_id not in relations:
             continue
-        sheet = _Sheet(strings.texts, formats, cells_left, is_1904=workbook.is_1904)
+        sheet = _Sheet(strings.texts, formats, cells, is_1904=workbook.is_1904)
         package.parse(relations[relation_id].target, sheet)
-        cells_left -= sheet.count
-        if sheet.is_cut:
-            budget.warnings.append(
-                f"the sheet {title!r} was read only in part: a workbook may have {CELLS_MAX:,} cells"
-            )
+        if warning := cells.take_warning():
+            budget.warnings.append(f"the sheet {title!r} {warning}")
+        if sheet.has_outside:
+            budget.warnings.append(f"the sheet {title!r} has cells outside of the rows and columns that Excel has")
+        if sheet.has_more_merges:
+            budget.warnings.append(f"the sheet {title!r} has more than {MERGES_MAX:,} merged cells")
         if found := list(make_sheet_blocks(sheet.rows, sheet.spans, budget)):
             blocks += [Heading(text=title, level=1), *found] if title else found
     if len(workbook.sheets) > SHEETS_MAX:
@@ -124,6 +126,8 @@ class _SharedStrings(Handler):
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.is_cut = False
+        self._characters_left = CHARACTERS_MAX
         self._parts: list[str] = []
         self._is_text = False
         self._phonetic_depth = 0
@@ -140,8 +144,13 @@ class _SharedStrings(Handler):
         if self._phonetic_depth:
             self._phonetic_depth -= 1
         elif SHORT_NAMES[name] == "x:si":
-            self.texts.append(collapse_whitespace("".join(self._parts)))
+            text = collapse_whitespace("".join(self._parts))
             self._parts.clear()
+            self._characters_left -= len(text)
+            if self._characters_left < 0 or len(self.texts) >= CELLS_MAX:
+                self.is_cut = True
+                raise EnoughError
+            self.texts.append(text)
 
     def text(self, text: str) -> None:
         if self._is_text:
@@ -151,14 +160,14 @@ class _SharedStrings(Handler):
 class _Sheet(Handler):
     """The cells of a sheet that have a value."""
 
-    def __init__(self, strings: list[str], formats: NumberFormats, cells_max: int, *, is_1904: bool) -> None:
+    def __init__(self, strings: list[str], formats: NumberFormats, cells: CellBudget, *, is_1904: bool) -> None:
         self.rows: dict[int, Row] = {}
         self.spans: Spans = {}
-        self.count = 0
-        self.is_cut = False
+        self.has_outside = False
+        self.has_more_merges = False
         self._strings = strings
         self._formats = formats
-        self._cells_max = cells_max
+        self._cells = cells
         self._is_1904 = is_1904
         self._row = self._column = -1
         self._kind = self._style = ""
@@ -168,6 +177,7 @@ class _Sheet(Handler):
     def start(self, name: str, attributes: Attributes) -> None:
         match SHORT_NAMES[name]:
             case "x:c":
+                self._cells.see()
                 row, column = parse_reference(attributes.get("r", ""))
                 self._column = column if column >= 0 else self._column + 1
                 self._row = row if row >= 0 else self._row
@@ -197,15 +207,16 @@ class _Sheet(Handler):
 
     def _end_cell(self) -> None:
         raw = "".join(self._parts)
-        if not raw or not 0 <= self._row < _ROWS_MAX or not 0 <= self._column < COLUMNS_MAX:
+        if not raw:
+            return
+        if not 0 <= self._row < _ROWS_MAX or not 0 <= self._column < COLUMNS_MAX:
+            self.has_outside = True
             return
         text, is_number = self._format(raw)
         if not text:
             return
-        if self.count >= self._cells_max:
-            self.is_cut = True
-            return
-        self.count += 1
+        if not self._cells.take(len(text)):
+            raise EnoughError
         self.rows.setdefault(self._row, {})[self._column] = (text, is_number)
 
     def _format(self, raw: str) -> tuple[str, bool]:
@@ -223,7 +234,10 @@ class _Sheet(Handler):
     def _add_merge(self, reference: str) -> None:
         first, _, last = reference.partition(":")
         (row, column), (row_end, column_end) = parse_reference(first), parse_reference(last)
-        if min(row, column) >= 0 and row_end >= row and column_end >= column and len(self.spans) < MERGES_MAX:
+        if min(row, column) < 0 or row_end < row or column_end < column:
+            return
+        self.has_more_merges = len(self.spans) >= MERGES_MAX
+        if not self.has_more_merges:
             self.spans[row, column] = row_end - row + 1, column_end - column + 1
 
 
