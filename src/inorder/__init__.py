@@ -7,23 +7,23 @@
 
 from typing import TYPE_CHECKING
 
-from inorder.errors import (
-    BusyError,
-    Category,
-    Failure,
-    InfrastructureError,
-    InorderError,
-    IntegrityError,
-    ItemError,
-    OperatorError,
-    StageError,
-)
 from inorder.lazy_names import make_getattr
 from inorder.version import __version__
 
 if TYPE_CHECKING:
     from inorder.dataset.dataset import Dataset, open
     from inorder.engines.ray.options import RayOptions
+    from inorder.errors import (
+        BusyError,
+        Category,
+        Failure,
+        InfrastructureError,
+        InorderError,
+        IntegrityError,
+        ItemError,
+        OperatorError,
+        StageError,
+    )
     from inorder.executor import Executor
     from inorder.index.hits import Hit
     from inorder.iteration import Imap, imap
@@ -73,15 +73,24 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
         {
             "Barrier": "inorder.stage.contracts",
             "Budgets": "inorder.runtime.limits",
+            "BusyError": "inorder.errors",
+            "Category": "inorder.errors",
             "Dataset": "inorder.dataset.dataset",
             "Executor": "inorder.executor",
+            "Failure": "inorder.errors",
             "Hit": "inorder.index.hits",
             "Imap": "inorder.iteration",
+            "InfrastructureError": "inorder.errors",
+            "InorderError": "inorder.errors",
+            "IntegrityError": "inorder.errors",
+            "ItemError": "inorder.errors",
+            "OperatorError": "inorder.errors",
             "RayOptions": "inorder.engines.ray.options",
             "RunOptions": "inorder.runtime.run_options",
             "Skip": "inorder.stage.contracts",
             "Stage": "inorder.stage.contracts",
             "StageContext": "inorder.stage.context",
+            "StageError": "inorder.errors",
             "StageHooks": "inorder.stage.contracts",
             "StageOptions": "inorder.stage.options",
             "StageOutcome": "inorder.stage.contracts",

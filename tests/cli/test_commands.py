@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from inorder.cli import app, command_group, commands
+from inorder.cli import app, command_group, commands, exit_codes
 from inorder.cli.exit_codes import exit_code_of
 from inorder.cli.option_spec import SECTIONS
 from inorder.cli.options import ALL, EVERYDAY, SHARED
@@ -314,7 +314,7 @@ def test_a_command_that_was_started_to_ignore_a_signal_ignores_it(
         with pytest.raises(SystemExit):
             app.run_program()
         assert [each for each, handler in found.items() if handler is signal.SIG_IGN] == [number]
-        assert [each for each, handler in found.items() if handler is app._interrupt] == [
+        assert [each for each, handler in found.items() if handler is exit_codes._end] == [
             each for each in before if each != number
         ]
     finally:

@@ -19,7 +19,7 @@ from inorder.lanes import Ticket
 from tests.support.gates import FixedSizer
 from tests.wiring.doors import FakeProcess, WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
-from tests.wiring.workers import fail
+from tests.wiring.workers import fail, lose_server
 
 BIG = 64 * 1024
 
@@ -124,6 +124,19 @@ def count_lost_workers(run: WiredRun) -> int:
     with pytest.raises(InfrastructureError):
         list(run.imap(abs, [0], workers=1))
     return len(run.started)
+
+
+def count_tries_at_a_server(run: WiredRun) -> int:
+    """How many attempts are made at a server that is down until the iteration ends."""
+    tried: list[int] = []
+
+    def work(item: int) -> None:
+        tried.append(item)
+        lose_server(item)
+
+    with pytest.raises(InfrastructureError, match="http://server is down"):
+        list(run.imap(work, [0], workers=1, where="threads"))
+    return len(tried)
 
 
 def name_category(run: WiredRun) -> str:
@@ -294,6 +307,7 @@ IMAP_ROWS = index_rows(
     OptionRow("recycle_resident_bytes", count_processes, [(None, 1), (150, 2)]),
     OptionRow("retry_backoff_s", measure_backoff, [(1.0, 1.0), (20.0, 20.0)]),
     OptionRow("infrastructure_budget", count_lost_workers, [(0, 1), (3, 4)]),
+    OptionRow("outage_s_max", count_tries_at_a_server, [(9.0, 1), (21.0, 3)]),
     OptionRow("journal", list_files, [(None, []), ("run.journal", ["run.journal", "run.journal.lock"])]),
     OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
     OptionRow("spool", list_spooled, [("memory", []), ("disk", ["run.journal.results"])]),

@@ -12,19 +12,18 @@ Every worker process imports this module, because the program starts here. Typer
 
 import gc
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from types import FrameType
 from typing import NoReturn
 
 from inorder.cli.commands import COMMANDS
-from inorder.cli.exit_codes import Exit, Interrupted
+from inorder.cli.exit_codes import Exit, Interrupted, exit_on_signals, ignore_signals
 from inorder.cli.extras import describe_missing_extra, extra_of
 from inorder.cli.output import DEBUG, to_printable
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
+from inorder.host.standard_streams import open_standard_streams
 
 _BUG = "this is a bug in inorder; please report it with the line above"
 _GC_OBJECTS = 25_000
@@ -34,11 +33,12 @@ _TRACE = "run it again with `inorder --debug ...` to see the traceback"
 
 def run_program() -> NoReturn:
     """Run the command line, and exit with its code."""
+    exit_on_signals()
     gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)  # until a run installs handlers of its own
-    sys.exit(run_command(sys.argv[1:]))
+    open_standard_streams()
+    code = run_command(sys.argv[1:])
+    ignore_signals()
+    sys.exit(code)
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -64,10 +64,6 @@ def run_command(arguments: Sequence[str]) -> int:
         if extra is None:
             return _report(error, Exit.FAILED, "", _TRACE)
         return _report(error, Exit.USAGE, describe_missing_extra(_find_command(arguments), extra))
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(number)
 
 
 def _find_command(arguments: Sequence[str]) -> str:

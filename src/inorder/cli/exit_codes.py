@@ -1,12 +1,27 @@
-"""Exit codes: how a command ended, for scripts and schedulers that read no text."""
+"""Exit codes: how a command ended, for scripts and schedulers that read no text; and the signals that end one.
 
+At SIGINT or SIGTERM the process ends at once, with one line. An exception would be raised wherever the program happens
+to be: in an import, in a destructor, while a thread starts; and what is committed is safe at any moment. A run replaces
+the handlers by its own (`stage.signals`), and a command that has something to end asks for the exception
+(`raise_interrupts`).
+"""
+
+import contextlib
+import os
 import signal
+from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inorder.pipeline.outcome import RunOutcome
     from inorder.stage.contracts import StageOutcome
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = "\x1b[?25h"
+"""A progress bar hides it."""
 
 
 class Exit(IntEnum):
@@ -52,3 +67,41 @@ def exit_code_of(outcome: "StageOutcome | RunOutcome") -> Exit:
     if outcome.stop_kind is not None:
         return Exit.FAILED
     return Exit.ITEMS_FAILED if outcome.failed else Exit.DONE
+
+
+def exit_on_signals() -> None:
+    """End the process at a signal, unless it was started to ignore it."""
+    _install(_end)
+
+
+def ignore_signals() -> None:
+    """Let the process end with the code that it has."""
+    _install(signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def raise_interrupts() -> Iterator[None]:
+    """Raise `Interrupted` at a signal inside the block."""
+    before = _install(_raise)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _install(handler: Callable[[int, FrameType | None], Any] | signal.Handlers) -> dict[int, Any]:
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in heard}
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    shown = _SHOW_CURSOR if os.isatty(2) else ""
+    interrupted = Interrupted(number)
+    with contextlib.suppress(OSError):
+        os.write(2, f"{shown}inorder: {interrupted}\n".encode())
+    os._exit(interrupted.exit_code)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(number)

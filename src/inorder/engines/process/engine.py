@@ -16,6 +16,7 @@ from inorder.engines.base import LEASE_S, Batch, BatchSizer, PackTasks
 from inorder.engines.pool import Outbox, PoolEngine, PoolWorker, RunningItem
 from inorder.engines.progress import ItemProgress
 from inorder.errors import InfrastructureError, OperatorError
+from inorder.host.standard_streams import open_standard_streams
 
 from .idle import IdleProcesses
 from .lookahead import get_lookahead
@@ -291,6 +292,7 @@ class ProcessEngine(PoolEngine):
         idle: IdleProcesses | None = None,
         start_count: int | None = None,
     ) -> None:
+        open_standard_streams()  # before any pipe
         function_pickle = pickle_function(function)
         limits = options or ProcessOptions()
         has_groups = get_lookahead(function) is not None

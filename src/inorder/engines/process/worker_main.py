@@ -28,6 +28,7 @@ from inorder.engines.memory_estimate import get_held_bytes
 from inorder.engines.progress import Reporter, set_reporter
 from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
+from inorder.host.standard_streams import open_standard_streams
 
 from .guard import ProcessGuard
 from .lifeline import bind_to_parent, watch_parent
@@ -76,6 +77,7 @@ def worker_main(
 ) -> None:
     """Entry point of the process: set up, then run batches until the pipe closes."""
     bind_to_parent()
+    open_standard_streams()
     statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
 

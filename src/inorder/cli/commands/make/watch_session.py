@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.cli.exit_codes import Exit
+from inorder.cli.exit_codes import Exit, raise_interrupts
 from inorder.cli.extras import require_extra
 from inorder.cli.output import claim_stdout, info, pluralize, print_json, to_one_line
 from inorder.cli.output import error as print_error
@@ -49,7 +49,8 @@ def run_watch(sources: Sequence[str], options: WatchOptions, given: Given, *, as
     place = WatchPlace(settings.data)
     lock = place.lock()
     try:
-        return _watch(place, sources, options, given, settings, as_json=as_json)
+        with raise_interrupts():
+            return _watch(place, sources, options, given, settings, as_json=as_json)
     finally:
         lock.release()
 
