@@ -7,7 +7,7 @@ import pytest
 
 from inorder.core.events import Beat, Event, Loss, Pulled, WorkerLost
 from inorder.engines.base import Batch, Task
-from inorder.engines.pool import Outbox, PoolEngine, RunningItem
+from inorder.engines.pool import START_S_MAX, Outbox, PoolEngine, RunningItem
 from inorder.engines.progress import ItemProgress
 from tests.support.gates import ManualTime, stop_time
 
@@ -60,10 +60,10 @@ class Patient:
 class Bench:
     """One busy worker, a clock, and what the engine reports."""
 
-    def __init__(self, time: ManualTime, timeout_s: float | None) -> None:
+    def __init__(self, time: ManualTime, timeout_s: float | None, lease_s: float) -> None:
         self.time = time
         self.made: list[Patient] = []
-        self.engine = PoolEngine(self._make, 1, timeout_s=timeout_s, name="patient", lease_s=LEASE_S)
+        self.engine = PoolEngine(self._make, 1, timeout_s=timeout_s, name="patient", lease_s=lease_s)
         self.engine.start()
         self.poll()
         self.engine.dispatch(Batch(0, [Task(7, 1, None)], isolated=False))
@@ -89,8 +89,8 @@ class Bench:
 
 
 @contextmanager
-def bench(monkeypatch: pytest.MonkeyPatch, timeout_s: float | None = None) -> Iterator[Bench]:
-    made = Bench(stop_time(monkeypatch), timeout_s)
+def bench(monkeypatch: pytest.MonkeyPatch, timeout_s: float | None = None, lease_s: float = LEASE_S) -> Iterator[Bench]:
+    made = Bench(stop_time(monkeypatch), timeout_s, lease_s)
     try:
         yield made
     finally:
@@ -113,6 +113,19 @@ def test_a_worker_that_is_lost_between_items_blames_none_of_them(monkeypatch: py
         one.made[0].running = None
         lost = one.pass_time(LEASE_S + 2)[0]
         assert lost == WorkerLost(0, Loss.INFRASTRUCTURE, None, "its process gave no heartbeat for 8 s")
+
+
+@pytest.mark.req("HBT-1", "LED-7")
+@pytest.mark.parametrize("timeout_s", [None, 1e6])
+def test_a_worker_that_is_stopped_before_its_first_item_is_replaced_soon(
+    monkeypatch: pytest.MonkeyPatch, timeout_s: float | None
+) -> None:
+    """No time limit ends it, because no item has begun."""
+    with bench(monkeypatch, timeout_s, lease_s=300.0) as one:
+        one.made[0].running = None
+        lost, pulled = one.pass_time(START_S_MAX + 2)
+        assert lost == WorkerLost(0, Loss.INFRASTRUCTURE, None, "its process gave no heartbeat for 30 s")
+        assert pulled == Pulled(1)
 
 
 @pytest.mark.req("HBT-1")

@@ -25,6 +25,9 @@ from .progress import ItemProgress, RunningStep, WorkerActivity
 
 BEAT_S = 5.0
 _SILENCE_CHECK_S_MAX = 1.0
+START_S_MAX = 30.0
+"""A worker that has not begun its first item and gives no heartbeat for this long is replaced, also if the lease is
+longer: no item runs that could be the reason, and no time limit ends it."""
 SLOW_S = 0.02
 """An item that takes longer is slow: the results before it are sent, and an idle worker takes all items after it. From
 a worker whose items are quick it takes half."""
@@ -335,8 +338,8 @@ class PoolEngine:
         return events
 
     def _replace_silent(self, now_s: float) -> None:
-        """Replace every busy worker that gave no heartbeat for the lease time. The time limit of an item, if it has
-        one, decides instead: its worker is then stopped anyway."""
+        """Replace every busy worker that gave no heartbeat for the lease time, or for less if it runs no item. The time
+        limit of an item, if it has one, decides instead: its worker is then stopped anyway."""
         interval_s = min(_SILENCE_CHECK_S_MAX, self._lease_s / 8)
         elapsed_s = now_s - self._silence_checked_s
         if elapsed_s < interval_s:
@@ -354,8 +357,9 @@ class PoolEngine:
                 continue
             running = worker.running_item()
             limit_s = None if running is None else running.find_limit_s(self._timeout_s)
-            if self._watch_s - seen_s >= self._lease_s and limit_s is None:
-                reason = f"its process gave no heartbeat for {self._lease_s:g} s"
+            lease_s = min(self._lease_s, START_S_MAX) if running is None else self._lease_s
+            if self._watch_s - seen_s >= lease_s and limit_s is None:
+                reason = f"its process gave no heartbeat for {lease_s:g} s"
                 self._remove_worker(number)
                 cause = Loss.INFRASTRUCTURE if running is None else Loss.DIED
                 seq, step = (None, "") if running is None else (running.seq, running.step_name)

@@ -13,6 +13,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _LARGE_BYTES = 2**19
 """Blocks of this size are not part of the heap: they are returned when they are freed. Such blocks are rare."""
 _MANY_ITEMS = 5000
+_ROOM_BYTES = 32 * 2**20
+"""Address space that a worker must have left for its first item."""
 _FREE_BYTES_MAX = 2**20
 """Free memory at the end of the heap that is kept."""
 
@@ -22,6 +24,45 @@ def read_resident_bytes(pid: int | None = None) -> int:
     try:
         with open(f"/proc/{'self' if pid is None else pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def limit_address_space(size: int) -> str:
+    """Limit the address space of this process, or leave a lower limit that it has. Returns what is wrong if it needs
+    more already; empty: it does not. Does nothing on macOS, which has no such limit and may refuse to set it."""
+    if sys.platform in ("darwin", "win32"):
+        return ""
+    import resource
+
+    used = _read_address_space()
+    if used + _ROOM_BYTES > size:
+        needed = (used + _ROOM_BYTES) // 2**20
+        return f"memory_bytes_max is {size:,}, and a worker needs {needed} MiB before its first item"
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    present = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    size = min([size, *present])
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    return ""
+
+
+def describe_address_space_limit() -> str:
+    """Describe the limit that this process and those that it starts have; empty: there is none."""
+    if sys.platform in ("darwin", "win32"):
+        return ""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return f"; the address space of a process is limited to {limit // 2**20} MiB (ulimit -v), which may be too little"
+
+
+def _read_address_space() -> int:
+    """The address space that this process uses; 0 if there is no `/proc`."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
 

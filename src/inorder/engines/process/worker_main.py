@@ -11,7 +11,6 @@ import contextlib
 import gc
 import os
 import pickle
-import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -27,7 +26,7 @@ from inorder.engines.base import PackedTask
 from inorder.engines.memory_estimate import get_held_bytes
 from inorder.engines.progress import Reporter, set_reporter
 from inorder.errors import Category, Failure
-from inorder.host.memory import read_resident_bytes
+from inorder.host.memory import limit_address_space, read_resident_bytes
 from inorder.host.standard_streams import open_standard_streams
 
 from .guard import ProcessGuard
@@ -91,8 +90,6 @@ def worker_main(
     threading.Thread(
         target=watch_parent, args=(lifeline, _FLUSH_S, give_heartbeat), name="inorder-watch", daemon=True
     ).start()
-    if memory_bytes_max is not None:
-        _limit_memory(memory_bytes_max)
     status = SharedStatus(status_descriptor)
     os.close(status_descriptor)
     statuses.append(status)
@@ -105,7 +102,11 @@ def worker_main(
                 try:
                     function = pickle.loads(memoryview(message)[len(LOAD) :])
                 except BaseException as error:
-                    connection.send_bytes(classify_error(error).message.encode())
+                    reason = f"the function cannot be loaded: {classify_error(error).message}"
+                    connection.send_bytes(reason.encode())
+                    return
+                if memory_bytes_max is not None and (problem := limit_address_space(memory_bytes_max)):
+                    connection.send_bytes(problem.encode())
                     return
                 gc.freeze()
                 gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
@@ -117,15 +118,6 @@ def worker_main(
             else:
                 runners[0].run(message)
             message = connection.recv_bytes()
-
-
-def _limit_memory(size: int) -> None:
-    """Limit the address space of this process. macOS has no such limit, and may refuse to set it."""
-    if sys.platform == "darwin":
-        return
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 class _ResultBuffer:

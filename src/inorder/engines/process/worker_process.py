@@ -16,7 +16,7 @@ from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
 from inorder.errors import Category, Failure, require
-from inorder.host.memory import read_resident_bytes
+from inorder.host.memory import describe_address_space_limit, read_resident_bytes
 
 from .shared_status import InheritedDescriptor, SharedStatus
 from .spawner import SpawnedProcess, start_process
@@ -182,9 +182,9 @@ class WorkerProcess:
                 reason = self.describe_end()
                 code = self._process.exitcode
                 signal_name = _get_signal_name(-code) if code is not None and code < 0 else None
-                raise StartupError(f"{reason} during startup", signal_name) from error
+                raise StartupError(f"{reason} during startup{describe_address_space_limit()}", signal_name) from error
             if message != READY:
-                raise StartupError(f"the function cannot be loaded: {message.decode(errors='replace')}")
+                raise StartupError(message.decode(errors="replace"))
             self._loading_count -= 1
 
     def _read(self) -> bytes:
