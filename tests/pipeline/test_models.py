@@ -178,7 +178,7 @@ def test_a_run_waits_for_a_server_that_is_down_and_goes_on(
     said = capsys.readouterr().err
     assert f"[models] paused: {url} is down (gave up after 2 attempts: {url}/embed returned" in said
     assert f"[models] {url} answers again after" in said
-    assert "requests retried" in said
+    assert "| 1 request retried |" in said
     events = read_events(library)
     assert [(each["server"], each["is_over"]) for each in events["outage_changed"]][-1] == (url, True)
     assert events["snapshot"][-1]["measures"]["requests_retried"] >= 1
