@@ -1,6 +1,7 @@
 """Vectors of models and servers are a second pass, fed across documents."""
 
 import json
+import multiprocessing
 import os
 import signal
 from pathlib import Path
@@ -221,6 +222,7 @@ def test_a_wrong_key_or_address_ends_the_run_at_once(docs: Path, library: Librar
     script = Script(otherwise=status(code))
     with serving(script) as url, pytest.raises(OperatorError, match=f"^{url}/embed returned {code}: no; "):
         run(library, docs, f"tei:{url}")
+    assert multiprocessing.active_children() == []
     assert len(script.texts) <= COUNT
     assert library.list_failures() == []
     assert library.list_searchable() == IDS

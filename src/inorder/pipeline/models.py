@@ -79,6 +79,10 @@ class SharedProviders(ResourceHooks):
         self._keeper.release(keeps=self._keeps and outcome.stop_kind is None and not outcome.failed)
         super().close(outcome)
 
+    def end(self) -> None:
+        """End the process of the providers if a run that raised has not closed it. Idempotent."""
+        self._keeper.release(keeps=False)
+
 
 def _count_group(items: Sequence[WorkItem]) -> int:
     """How many of these items are embedded together."""

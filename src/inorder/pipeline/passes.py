@@ -107,25 +107,28 @@ class PassRunner:
         items = PlannedItems(plan, library, sink)
         has_device = name == MODELS and needs_device(settings)
         shared = SharedProviders(settings, None if kept is None else kept.providers)
-        return run_pass(
-            PassPlan(
-                name,
-                items,
-                expected_items=plan.count,
-                is_remainder=True,
-                unit="files",
-                count_expected=plan.count_expected,
-            ),
-            partial(visit, settings),
-            _choose_device_options(self._options) if has_device else self._options,
-            shared.make_hooks() if name == MODELS else _make_hooks(settings, plan),
-            origin=self._origin,
-            sinks=[*manifests[1:], sink],
-            manifest=lambda row, head: manifests[0],
-            finish=finish,
-            idle=None if kept is None else kept.idle,
-            run_id=run_id,
-        )
+        try:
+            return run_pass(
+                PassPlan(
+                    name,
+                    items,
+                    expected_items=plan.count,
+                    is_remainder=True,
+                    unit="files",
+                    count_expected=plan.count_expected,
+                ),
+                partial(visit, settings),
+                _choose_device_options(self._options) if has_device else self._options,
+                shared.make_hooks() if name == MODELS else _make_hooks(settings, plan),
+                origin=self._origin,
+                sinks=[*manifests[1:], sink],
+                manifest=lambda row, head: manifests[0],
+                finish=finish,
+                idle=None if kept is None else kept.idle,
+                run_id=run_id,
+            )
+        finally:
+            shared.end()
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
         """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an
