@@ -26,7 +26,6 @@ class Outages:
         state = self._state
         state.ledger.requeue(seq)
         state.find_window(seq).ready.requeue(seq)
-        state.counters.outage_failures += 1
         state.commands.append(Reclaimed(seq, attempt, worker, False, f"{failure.outage} is down"))
         outage = state.outage
         if outage is None:

@@ -79,8 +79,6 @@ class Counters(msgspec.Struct):
     poison_items: int = 0
     """Items that ended their worker twice and failed for it."""
     overruns: int = 0
-    outage_failures: int = 0
-    """Attempts that failed because a server was down, and cost their items no retry."""
     isolated_dispatches: int = 0
     cursor_admissions: int = 0
     """Items dispatched in spite of backpressure because the cursor waited for them."""
