@@ -172,7 +172,12 @@ class StageError(InorderError):
 
 
 class ReadError(InorderError):
-    """A file cannot be read: damaged, encrypted, or of another kind. A retry cannot succeed."""
+    """A file cannot be read: damaged, encrypted, or of another kind. A retry cannot succeed.
+
+    >>> from inorder.plugins import ReadError
+    >>> ReadError("not a lamp").category
+    'input'
+    """
 
     category = "input"
     retryable = False

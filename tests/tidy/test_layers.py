@@ -10,7 +10,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version", "lazy_names"}
-BELOW_JOBS = BELOW_STAGE | {"stage", "files"}
+BELOW_JOBS = BELOW_STAGE | {"stage", "files", "extensions"}
 LIBRARY = BELOW_JOBS | {"sources", "documents", "code", "index", "library", "dataset", "report", "targets", "watch"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "iteration": BELOW_RUNTIME | {"runtime"},
     "executor": BELOW_RUNTIME | {"runtime", "iteration"},
     "files": {"errors", "host"},
+    "extensions": {"errors", "files", "host"},
     "stage": BELOW_STAGE,
     "sources": BELOW_JOBS,
     "documents": BELOW_JOBS | {"sources"},
@@ -43,7 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": LIBRARY | {FACE, "pipeline", "serve"},
     "__main__": {"cli"},
     "sim": LIBRARY | {FACE},
-    "testing": {"sim", "sinks"},
+    "plugins": {"documents", "errors", "index", "sinks", "sources", "targets"},
+    "testing": {"plugins", "sim", "sinks"},
 }
 
 

@@ -10,7 +10,15 @@ import pytest
 
 import inorder
 
-MODULES = ("inorder", "inorder.dataset", "inorder.lanes", "inorder.sinks", "inorder.stage", "inorder.testing")
+MODULES = (
+    "inorder",
+    "inorder.dataset",
+    "inorder.lanes",
+    "inorder.plugins",
+    "inorder.sinks",
+    "inorder.stage",
+    "inorder.testing",
+)
 """What others may import from; everything else may change."""
 
 

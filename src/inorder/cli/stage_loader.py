@@ -3,9 +3,7 @@
 An error in code that is not ours becomes one line that names the stage; `--debug` shows the traceback.
 """
 
-import importlib
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.cli.data_dir import DataDirectory
-from inorder.cli.output import claim_stdout, to_one_line
+from inorder.cli.output import claim_stdout
 from inorder.cli.output import error as print_error
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
+from inorder.extensions.loading import describe_error, import_module
 from inorder.sources.address import resolve_source
 from inorder.stage.contracts import Barrier, Stage, StagePlan, WorkItem
 from inorder.stage.data_layout import require_current_data
@@ -98,7 +97,7 @@ def load_stage(entry: str) -> Stage:
     module_name, colon, name = entry.partition(":")
     require(bool(module_name and colon and name), f"invalid stage {entry!r}; write package.module:name")
     claim_stdout()
-    module = _import_module(module_name)
+    module = import_module(module_name)
     stage = module
     for part in name.split("."):
         if not hasattr(stage, part):
@@ -107,22 +106,6 @@ def load_stage(entry: str) -> Stage:
     if not isinstance(stage, Stage):
         raise OperatorError(f"{entry} must be an inorder.Stage, got {type(stage).__name__}; {_describe_stages(module)}")
     return stage
-
-
-def _import_module(name: str) -> Any:
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise OperatorError(
-                f"no module named {name}, neither in the current directory nor among the installed packages"
-            ) from error
-        raise OperatorError(f"cannot import {name}: {_describe(error)}") from error
-    except (Exception, SystemExit) as error:
-        raise OperatorError(f"cannot import {name}: {_describe(error)}") from error
 
 
 def _describe_stages(module: Any) -> str:
@@ -136,7 +119,7 @@ def _make_plan(stage: Stage, sources: Sequence[Path], data: Path) -> StagePlan:
     except _OURS:
         raise
     except (Exception, SystemExit) as error:
-        raise OperatorError(f"cannot make the plan of stage {stage.name}: {_describe(error)}") from error
+        raise OperatorError(f"cannot make the plan of stage {stage.name}: {describe_error(error)}") from error
     require(
         isinstance(plan, StagePlan), f"the plan of stage {stage.name} must be a StagePlan, got {type(plan).__name__}"
     )
@@ -166,9 +149,5 @@ class _RepeatableItems:
             raise
         except Exception as error:
             raise OperatorError(
-                f"the plan of stage {self._stage.name} failed at item {number}: {_describe(error)}"
+                f"the plan of stage {self._stage.name} failed at item {number}: {describe_error(error)}"
             ) from error
-
-
-def _describe(error: BaseException) -> str:
-    return to_one_line(f"{type(error).__name__}: {error}")

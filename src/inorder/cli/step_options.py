@@ -26,7 +26,13 @@ OWN = {
             "Split PDFs with more pages than this into parts that workers read in parallel; 0 never splits.",
             path="convert.split_pages",
         ),
-        _content("reader", ChoiceType("native", "docling"), "Library that reads documents.", path="convert.reader"),
+        _content(
+            "reader",
+            TextType(),
+            "What reads documents: native, docling, or a plug-in (MODULE:NAME, or see inorder plugins).",
+            "READER",
+            path="convert.reader",
+        ),
         _content(
             "html",
             ChoiceType("article", "full"),

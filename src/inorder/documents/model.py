@@ -22,13 +22,21 @@ class Block(msgspec.Struct, kw_only=True, gc=False):
 
 
 class Title(Block, tag="title"):
-    """The title of the whole document."""
+    """The title of the whole document.
+
+    >>> Title(text="Lamps").text
+    'Lamps'
+    """
 
     text: str
 
 
 class Heading(Block, tag="heading"):
-    """The title of a section."""
+    """The title of a section.
+
+    >>> Heading(text="Oil", level=1).level
+    1
+    """
 
     text: str
     level: int
@@ -36,7 +44,11 @@ class Heading(Block, tag="heading"):
 
 
 class Paragraph(Block, tag="paragraph"):
-    """Running text."""
+    """Running text.
+
+    >>> Paragraph(text="See the log.", links=[("the log", "https://log.example")]).text
+    'See the log.'
+    """
 
     text: str
     links: list[tuple[str, str]] = []
@@ -44,7 +56,11 @@ class Paragraph(Block, tag="paragraph"):
 
 
 class ListItem(Block, tag="list_item"):
-    """One item of a list. Consecutive items form a list."""
+    """One item of a list. Consecutive items form a list.
+
+    >>> ListItem(text="Trim the wick.", ordered=True, marker="1.").depth
+    0
+    """
 
     text: str
     depth: int = 0
@@ -54,14 +70,22 @@ class ListItem(Block, tag="list_item"):
 
 
 class Code(Block, tag="code"):
-    """Source code or other preformatted text: every space and line break counts."""
+    """Source code or other preformatted text: every space and line break counts.
+
+    >>> Code(text="light()", language="python").language
+    'python'
+    """
 
     text: str
     language: str = ""
 
 
 class Cell(msgspec.Struct, gc=False):
-    """One cell of a table."""
+    """One cell of a table.
+
+    >>> Cell("oil", row=0, column=1).rows
+    1
+    """
 
     text: str
     row: int
@@ -73,7 +97,11 @@ class Cell(msgspec.Struct, gc=False):
 
 
 class Table(Block, tag="table"):
-    """Cells on a grid. At most one cell covers each position of the grid."""
+    """Cells on a grid. At most one cell covers each position of the grid.
+
+    >>> len(Table(rows=1, columns=2, cells=[Cell("oil", 0, 0), Cell("4 l", 0, 1)]).cells)
+    2
+    """
 
     rows: int
     columns: int
@@ -82,19 +110,31 @@ class Table(Block, tag="table"):
 
 
 class Picture(Block, tag="picture"):
-    """A figure. Only its caption is kept."""
+    """A figure. Only its caption is kept.
+
+    >>> Picture(caption="The lens").caption
+    'The lens'
+    """
 
     caption: str = ""
 
 
 class Formula(Block, tag="formula"):
-    """A formula, in the notation of the source."""
+    """A formula, in the notation of the source.
+
+    >>> Formula(text="E = mc^2").text
+    'E = mc^2'
+    """
 
     text: str
 
 
 class Furniture(Block, tag="furniture"):
-    """Page furniture: headers, footers, page numbers. It is written to the document, but not to chunks."""
+    """Page furniture: headers, footers, page numbers. It is written to the document, but not to chunks.
+
+    >>> Furniture(text="7", kind="footer").kind
+    'footer'
+    """
 
     text: str
     kind: Literal["header", "footer"]
@@ -104,7 +144,11 @@ AnyBlock = Title | Heading | Paragraph | ListItem | Code | Table | Picture | For
 
 
 class Page(msgspec.Struct, gc=False):
-    """One page of a document that has pages."""
+    """One page of a document that has pages.
+
+    >>> Page(1, width=595.0, height=842.0).has_text
+    True
+    """
 
     number: int
     width: float
@@ -116,14 +160,19 @@ class Page(msgspec.Struct, gc=False):
 
 
 class Document(msgspec.Struct, kw_only=True):
-    """A document as a reader returns it."""
+    """A document as a reader returns it.
+
+    >>> Document(name="lamp", mimetype="text/plain", blocks=[Title(text="Lamps")]).pages
+    []
+    """
 
     name: str
     """The name of the file without its extension."""
     mimetype: str
     blocks: list[AnyBlock]
     pages: list[Page] = []
-    reader: str
-    """The reader and its versions. They are part of the fingerprint: another version may read the file differently."""
+    reader: str = ""
+    """The reader and its versions; that of a plug-in is added to what it returns. They are part of the fingerprint:
+    another version may read the file differently."""
     warnings: list[str] = []
     """What the user should know: a page without text, a table that was too large, a guessed encoding."""

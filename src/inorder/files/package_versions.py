@@ -30,7 +30,7 @@ def _read_installed(name: str) -> str:
     """The version in the first folder that has this package; empty: it is not there as a wheel has left it."""
     for folder in sys.path:
         try:
-            entry = _list_packages(folder or ".").get(name, "")
+            entry = list_packages(folder or ".").get(name, "")
         except NotADirectoryError:
             return ""  # an archive
         except OSError:
@@ -41,9 +41,9 @@ def _read_installed(name: str) -> str:
 
 
 @lru_cache
-def _list_packages(folder: str) -> dict[str, str]:
-    """The entries of a folder that describe a package, by its name. If there are several of one package, the first one
-    counts, as for `importlib.metadata`."""
+def list_packages(folder: str) -> dict[str, str]:
+    """Return the entries of a folder that describe a package, by its name. If there are several of one package, the
+    first one counts, as for `importlib.metadata`."""
     found: dict[str, str] = {}
     for entry in os.listdir(folder):
         if entry.endswith((_WHEEL, _EGG)):

@@ -18,6 +18,7 @@ import msgspec
 
 from inorder.code.rules import RULE_FILES
 from inorder.core.state import StopKind
+from inorder.documents.readers.plugins import list_problems
 from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.rows import DOCUMENT
@@ -276,6 +277,7 @@ class _PipelineRun:
             counts = library.read_totals().counts
             outcome.generation = library.read_generation().number
             outcome.warned = dict(count_warnings(library, DOCTAGS))
+        outcome.warnings += list_problems()
         outcome.documents = counts.get("files/document", 0)
         outcome.source_files = counts.get("files/code", 0)
 

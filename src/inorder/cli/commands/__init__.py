@@ -35,6 +35,7 @@ GROUPS = {
         "chunk": ("Split documents into chunks", "--tokens-max 400"),
         "embed": ("Compute vectors for chunks", "--dense hash:64"),
         "index": ("Build the search index", "src"),
+        "plugins": ("List plug-ins, and what is wrong with them", ""),
         "manifest": ("Print rows of the manifests", "--last-run"),
         "journal": ("Print what a journal holds", ".inorder/journal/count.journal"),
     },

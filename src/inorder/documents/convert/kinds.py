@@ -5,7 +5,8 @@ and who has fetched it looks at the first bytes. So an object with an extension 
 and only an object without extension is fetched to see what it is.
 """
 
-from inorder.documents.readers.docling import kind_for_docling
+from inorder.documents.readers.docling import DOCLING_FORMATS, kind_for_docling
+from inorder.documents.readers.plugins import find_installed, find_named, is_plugin_kind
 from inorder.documents.readers.registry import READERS
 from inorder.documents.readers.sniff import EXTENSIONS, get_extension, sniff
 
@@ -14,6 +15,7 @@ from .settings import ANY, ConvertSettings
 NOT_FETCHED = "not fetched"
 """The kind of an object that is not fetched."""
 _IMAGE_EXTENSIONS = frozenset(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"))
+_CERTAIN = ("image", "empty", "link", "special")
 _REASONS = {
     "image": "an image: --ocr reads its text",
     "empty": "the file is empty",
@@ -31,8 +33,17 @@ def find_kind(name: str, head: bytes, settings: ConvertSettings) -> str:
 
 
 def settle_kind(name: str, kind: str, settings: ConvertSettings) -> str:
-    """Return the kind as which a file is read. Docling reads kinds that our readers take for something else."""
-    return kind_for_docling(name, kind) if settings.reader == "docling" else kind
+    """Return the kind as which a file is read. Docling, and a plug-in that is named, read kinds that our readers take
+    for something else."""
+    return kind_for_docling(name, kind) if settings.reader == "docling" else find_named(name, settings.reader) or kind
+
+
+def settle_unknown(name: str, kind: str, settings: ConvertSettings) -> str:
+    """Return the kind as which a file is read that nothing built in reads: the name of an installed plug-in, if one
+    reads its type. What a plug-in read that is gone, or not named any more, is `unknown` again."""
+    if kind in READERS or kind in _CERTAIN or kind in DOCLING_FORMATS or kind == find_named(name, settings.reader):
+        return kind
+    return find_installed(name) or (kind if kind in _REASONS or kind == ANY else "unknown")
 
 
 def guess_kind(name: str, size: int) -> str:
@@ -49,4 +60,6 @@ def guess_kind(name: str, size: int) -> str:
 def find_reason_not_read(kind: str, settings: ConvertSettings) -> str:
     """Return why files of this kind are not read; empty: they are."""
     is_read = kind in READERS or (kind == "image" and settings.ocr) or kind == ANY or settings.uses_docling(kind)
-    return "" if is_read else _REASONS.get(kind, f"not a document ({kind})")
+    if is_read or (kind not in _REASONS and is_plugin_kind(kind)):
+        return ""
+    return _REASONS.get(kind, f"not a document ({kind})")

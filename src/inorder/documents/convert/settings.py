@@ -1,12 +1,15 @@
 """Settings of the step `doctags`, and what its result depends on, part by part."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from inorder.documents.readers.docling import DOCLING_FORMATS
 from inorder.documents.readers.html.extent import Extent
+from inorder.documents.readers.plugins import is_plugin_kind, list_extensions, require_plugin
 from inorder.documents.readers.registry import (
+    DOCLING,
+    NATIVE,
     READERS,
     docling_version,
     image_version,
@@ -30,8 +33,8 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     split_pages: Annotated[int, msgspec.Meta(ge=0)] = 100
     """A PDF with more pages than this is read in parts of this many pages; 0: never. The result is the same."""
-    reader: Literal["native", "docling"] = "native"
-    """Which readers to use for the kinds that both can read."""
+    reader: str = "native"
+    """Which readers to use for the kinds that several can read: `native`, `docling`, or the name of a plug-in."""
     ocr: bool = False
     """Whether to recognize the text of images, and of PDF pages that have no text layer."""
     html: Extent = "article"
@@ -49,8 +52,10 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def require_readers(settings: ConvertSettings) -> None:
     """Raise `OperatorError` if a package that the settings need is missing."""
-    if settings.reader == "docling":
+    if settings.reader == DOCLING:
         require_docling()
+    elif settings.reader != NATIVE:
+        list_extensions(require_plugin(settings.reader))
     if settings.ocr:
         require_ocr()
 
@@ -61,6 +66,8 @@ def settings_of(settings: ConvertSettings, kind: str) -> dict[str, str]:
         return {each: _join(settings_of(settings, each)) for each in [*sorted(READERS), "image"]}
     if settings.uses_docling(kind):
         return {"kind": kind, "reader": docling_version()}
+    if is_plugin_kind(kind):
+        return {"kind": kind, "reader": reader_version(kind)}
     if kind not in READERS:
         return {"kind": kind, "reader": image_version() if settings.ocr and kind == "image" else ""}
     found = {"kind": kind, "reader": reader_version(kind)}

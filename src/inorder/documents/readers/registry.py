@@ -6,9 +6,11 @@ fingerprint: the same file may read differently with another release of a librar
 
 import importlib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from inorder.documents.model import Document
+from inorder.errors import OperatorError, ReadError
+from inorder.extensions.registry import Plugin, Registry
 from inorder.files.optional_deps import require_packages
 from inorder.files.package_versions import find_version
 
@@ -33,6 +35,14 @@ READERS: dict[str, tuple[str, str]] = {
 }
 """Module of the reader, with its function if that is not `read`, and the package that it depends on; empty: it needs
 only the standard library."""
+NATIVE, DOCLING = "native", "docling"
+NOT_READERS = frozenset(
+    (NATIVE, DOCLING, "image", "binary", "unknown", "empty", "link", "special", "any", "not fetched")
+)
+"""Kinds of files, and values of `--reader`, that cannot be names of plug-ins either."""
+KIND = "readers"
+TABLE: Registry[tuple[str, str] | Plugin] = Registry(KIND, READERS, lambda plugin: plugin)
+"""All readers: those above, and plug-ins."""
 PASSWORD_KINDS = frozenset(("docx", "pptx", "xlsx", "epub", "opendocument"))
 """Kinds whose reader takes passwords as a third argument. That of PDF takes them by name."""
 READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 6, "html": 3, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
@@ -55,7 +65,10 @@ _DOCLING_PACKAGES = {
 @lru_cache
 def load_reader(kind: str) -> Callable[..., Document]:
     """The function `read(data, name)` for this kind. Some have further arguments."""
-    module, _, function = READERS[kind][0].partition(":")
+    found = find_reader(kind)
+    if isinstance(found, Plugin):
+        return partial(_read_with_plugin, found)
+    module, _, function = found[0].partition(":")
     read: Callable[..., Document] = getattr(importlib.import_module(module), function or "read")
     return read
 
@@ -63,9 +76,31 @@ def load_reader(kind: str) -> Callable[..., Document]:
 @lru_cache
 def reader_version(kind: str) -> str:
     """Version of the reader, and of the package that it depends on."""
-    package = READERS[kind][1]
+    found = find_reader(kind)
+    if isinstance(found, Plugin):
+        return found.identity
+    package = found[1]
     own = f"{kind}/{READER_VERSIONS[kind]}"
     return f"{own} {_package_version(package)}" if package else own
+
+
+def find_reader(kind: str) -> tuple[str, str] | Plugin:
+    """Return the row of a kind. Raises OperatorError if there is none."""
+    found = None if kind in NOT_READERS else TABLE.find(kind)
+    if found is None:
+        raise OperatorError(
+            f"no reader is called {kind!r}: it must be {NATIVE}, {DOCLING}, the name of a plug-in (see `inorder "
+            "plugins`), or module:name"
+        )
+    return found
+
+
+def _read_with_plugin(plugin: Plugin, content: bytes, name: str) -> Document:
+    document = plugin.load().read(content, name)
+    if not isinstance(document, Document):
+        raise ReadError(f"the plug-in {plugin} has returned {type(document).__name__}, and not a Document")
+    document.reader = plugin.identity
+    return document
 
 
 def _package_version(package: str) -> str:

@@ -10,10 +10,17 @@ from inorder.code.generated import reason_to_skip
 from inorder.code.languages import language_of
 from inorder.code.rules import HEAD_BYTES as CODE_HEAD_BYTES
 from inorder.code.rules import SIZE_MAX, TOO_LARGE
-from inorder.documents.convert.kinds import find_kind, find_reason_not_read, guess_kind, settle_kind
+from inorder.documents.convert.kinds import (
+    NOT_FETCHED,
+    find_kind,
+    find_reason_not_read,
+    guess_kind,
+    settle_kind,
+    settle_unknown,
+)
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.inputs import BYTES_MAX
-from inorder.documents.readers.registry import READERS
+from inorder.documents.readers.registry import NATIVE, READERS
 from inorder.documents.readers.sniff import HEAD_BYTES as DOCUMENT_HEAD_BYTES
 from inorder.documents.readers.sniff import get_extension
 
@@ -24,6 +31,7 @@ DOCUMENT, CODE, ARCHIVE, PART = "document", "code", "archive", "part"
 that it is not read again: both are no files that users are told of, except an archive that cannot be read."""
 NO_FILE = "special"
 """The kind of what is listed and is no regular file."""
+_GENERIC_KINDS = ("unknown", "binary", NOT_FETCHED)
 _NO_CODE_KINDS = ("image", "empty", "link", "special")
 """Kinds of files that are certainly no source code: what keeps them from being documents is what users are told."""
 
@@ -67,7 +75,7 @@ def classify_file(
 ) -> FileKind:
     """Return what a file with these first bytes (`HEAD_BYTES` of them) is. `is_document`: the rules admit it as a
     document. `not_code`: why the rules do not admit it as source code; empty: they do."""
-    kind = find_kind(path, head[:DOCUMENT_HEAD_BYTES], settings) if is_document else "unknown"
+    kind = _settle(path, find_kind(path, head[:DOCUMENT_HEAD_BYTES], settings), settings) if is_document else "unknown"
     reason = find_reason_not_read(kind, settings)
     if is_document and not reason:
         if size > BYTES_MAX:
@@ -109,7 +117,7 @@ def classify_content(
 ) -> FileKind:
     """Return what content is that is no file of its own, by its kind and its name. The rules are those of
     `classify_file`."""
-    kind = settle_kind(path, kind, settings)
+    kind = _settle(path, settle_kind(path, kind, settings), settings)
     reason = find_reason_not_read(kind, settings)
     if reason or not is_document:
         if kind in _NO_CODE_KINDS or not_code:
@@ -124,10 +132,21 @@ def reconsider(known: FileKind, name: str, settings: ConvertSettings) -> FileKin
     """Return what a file is now that was classified before; None: it must be looked at again, because the settings
     may have made it a document."""
     if known.role == DOCUMENT:
-        kind = settle_kind(name, known.kind, settings)
+        kind = _settle(name, settle_kind(name, known.kind, settings), settings)
         return known if kind == known.kind and not find_reason_not_read(kind, settings) else None
     if known.role == ARCHIVE:
         return known
     if known.role == CODE:
-        return known if settings.reader == "native" else None
-    return known if find_reason_not_read(settle_kind(name, known.kind, settings), settings) else None
+        return known if settings.reader == NATIVE and _settle(name, "unknown", settings) == "unknown" else None
+    return (
+        known
+        if find_reason_not_read(_settle(name, settle_kind(name, known.kind, settings), settings), settings)
+        else None
+    )
+
+
+def _settle(path: str, kind: str, settings: ConvertSettings) -> str:
+    """Return the kind of a file if a plug-in may read it. One that is source code by its name is none that is unknown:
+    then no plug-in is looked for."""
+    is_named = kind not in READERS and language_of(path, b"") is not None
+    return kind if is_named and kind in _GENERIC_KINDS else settle_unknown(path, kind, settings)
