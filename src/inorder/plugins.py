@@ -1,14 +1,15 @@
-"""What plug-ins are made of. These are the public names for authors of readers, and of what else is a plug-in.
+"""What plug-ins are made of. These are the public names for authors of readers, providers, rerankers and targets.
 
 A plug-in is an object of another package. It is named as `module:name`, or has an entry point of the group
-`inorder.readers`; `inorder plugins` lists those. The guide on plug-ins shows how to write, install and test one.
+`inorder.readers`, `.providers`, `.rerankers` or `.targets`; `inorder plugins` lists those. `inorder.testing` has rules
+to test one with.
 """
 
+import importlib
 from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from inorder.documents.model import (
-    AnyBlock,
     Cell,
     Code,
     Document,
@@ -24,28 +25,74 @@ from inorder.documents.model import (
 )
 from inorder.errors import ReadError
 
+if TYPE_CHECKING:
+    from inorder.documents.embed.providers.base import DenseProvider, SparseProvider
+    from inorder.documents.embed.providers.cross_encoder import Reranker
+    from inorder.sinks.base import Position
+    from inorder.targets.base import (
+        ExportedChunk,
+        ExportedDocument,
+        ListedDocument,
+        Target,
+        TargetChanges,
+        TargetLayout,
+        TargetOptions,
+        decode_document,
+        encode_document,
+    )
+
 __all__ = [
-    "AnyBlock",
     "Cell",
     "Code",
+    "DenseProvider",
     "Document",
+    "ExportedChunk",
+    "ExportedDocument",
     "Formula",
     "Furniture",
     "Heading",
     "ListItem",
+    "ListedDocument",
     "Page",
     "Paragraph",
     "Picture",
+    "Position",
     "ReadError",
     "Reader",
+    "Reranker",
+    "SparseProvider",
     "Table",
+    "Target",
+    "TargetChanges",
+    "TargetLayout",
+    "TargetOptions",
     "Title",
+    "decode_document",
+    "encode_document",
 ]
+
+_TARGETS = "inorder.targets.base"
+_MODULE_OF = {
+    "DenseProvider": "inorder.documents.embed.providers.base",
+    "SparseProvider": "inorder.documents.embed.providers.base",
+    "Reranker": "inorder.documents.embed.providers.cross_encoder",
+    "Position": "inorder.sinks.base",
+    "ExportedChunk": _TARGETS,
+    "ExportedDocument": _TARGETS,
+    "ListedDocument": _TARGETS,
+    "Target": _TARGETS,
+    "TargetChanges": _TARGETS,
+    "TargetLayout": _TARGETS,
+    "TargetOptions": _TARGETS,
+    "decode_document": _TARGETS,
+    "encode_document": _TARGETS,
+}
+"""Names that are imported on first use: a reader needs no package for numbers."""
 
 
 @runtime_checkable
 class Reader(Protocol):
-    """Reads files of some types. The plug-in of the kind `readers`.
+    """Reads files of some types. A plug-in of the kind `readers` is one.
 
     >>> from inorder.plugins import Document, Paragraph, Reader
     >>> class LampReader:
@@ -56,10 +103,24 @@ class Reader(Protocol):
     True
     """
 
-    extensions: Collection[str]
-    """The types of the files that it reads, in lower case and without a dot."""
+    @property
+    def extensions(self) -> Collection[str]:
+        """The types of the files that it reads, in lower case and without a dot."""
+        ...
 
     def read(self, data: bytes, name: str) -> Document:
         """Return the document of a file. `name` is that of the file without its extension. Raises `ReadError` if the
         file cannot be read. The same bytes must give the same document."""
         ...
+
+
+if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'inorder.plugins' has no attribute {name!r}")
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

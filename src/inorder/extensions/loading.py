@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from inorder.errors import OperatorError
 
-_ENTRY = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+_MODULE = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
+_ENTRY = re.compile(f"{_MODULE}:{_MODULE}")
 
 
 class EntryName(NamedTuple):
@@ -28,6 +29,11 @@ def import_module(name: str) -> Any:
     """Import a module from the current directory or an installed package. Raises OperatorError with the reason if that
     fails."""
     look_here()
+    return import_installed(name)
+
+
+def import_installed(name: str) -> Any:
+    """Import a module from where Python looks. Raises OperatorError with the reason if that fails."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -47,9 +53,10 @@ def look_here() -> None:
         sys.path.insert(0, here)
 
 
-def load_entry(entry: EntryName) -> Any:
-    """Import what an entry names. Raises OperatorError with the reason if that fails."""
-    found = import_module(entry.module)
+def load_entry(entry: EntryName, *, is_installed: bool = False) -> Any:
+    """Import what an entry names: from the current directory, too, unless it is that of an installed package. Raises
+    OperatorError with the reason if that fails."""
+    found = import_installed(entry.module) if is_installed else import_module(entry.module)
     for part in entry.name.split("."):
         if not hasattr(found, part):
             raise OperatorError(f"{entry.module} has no attribute {entry.name!r}")

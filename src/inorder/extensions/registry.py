@@ -61,7 +61,7 @@ class Plugin(NamedTuple):
         try:
             if entry is None:
                 raise OperatorError(f"its entry point {self.target!r} must be package.module:name")
-            found = load_entry(entry)
+            found = load_entry(entry, is_installed=bool(self.package))
             missing = [name for name in CONTRACTS[self.kind] if not hasattr(found, name)]
             if missing:
                 what = "it cannot be called" if missing == ["__call__"] else f"it has no {', '.join(missing)}"
@@ -89,7 +89,7 @@ class Registry(Generic[RowT]):
     def split(self, spec: str) -> tuple[str, str]:
         """Split `NAME:DETAIL` or `module:name:DETAIL` into the name and the detail, which may be missing."""
         name, _, detail = spec.partition(":")
-        if name in self._built_in or not detail or _list_named(self._kind, name):
+        if name in self._built_in or not detail or list_named(self._kind, name):
             return name, detail
         module, attribute, *rest = spec.split(":", 2)
         entry = f"{module}:{attribute}"
@@ -102,7 +102,7 @@ def find_plugin(kind: str, name: str) -> Plugin | None:
     entry = parse_entry(name)
     if entry is not None:
         return Plugin(kind, name, name, version=_hash_module(entry))
-    found = _list_named(kind, name)
+    found = list_named(kind, name)
     if len(found) > 1:
         raise OperatorError(f"{describe_conflict(found)}; name one as {found[0].target}, or uninstall one")
     return found[0] if found else None
@@ -119,7 +119,8 @@ def list_plugins(kind: str) -> list[Plugin]:
     return sorted(_scan(tuple(sys.path)).get(kind, []))
 
 
-def _list_named(kind: str, name: str) -> list[Plugin]:
+def list_named(kind: str, name: str) -> list[Plugin]:
+    """Return the plug-ins of installed packages that have this name."""
     return [plugin for plugin in list_plugins(kind) if plugin.name == name]
 
 
@@ -139,9 +140,13 @@ def _scan(path: tuple[str, ...]) -> dict[str, list[Plugin]]:
 
 
 def _find_metadata(path: Sequence[str]) -> Iterator[Path]:
-    """The folders with the metadata of packages that have plug-ins. Of two that have one name, the first counts."""
+    """The folders with the metadata of packages that have plug-ins. Of two that have one name, the first counts. The
+    current directory does not count: it may be a repository of somebody else."""
     seen: set[str] = set()
+    here = os.path.realpath(os.getcwd())
     for folder in path:
+        if os.path.realpath(folder) == here:
+            continue
         try:
             packages = list_packages(folder or ".")
         except OSError:

@@ -27,15 +27,13 @@ from .visit import RESOURCES
 def require_usable(settings: PipelineSettings) -> None:
     """Raise OperatorError if a file cannot be processed with these settings: a package or a file that they need is
     missing, or a provider is unknown."""
-    from inorder.documents.embed.providers.registry import identity, is_sparse_provider
+    from inorder.documents.embed.providers.registry import identity, require_family
 
     require_readers(settings.convert)
     read_passwords(settings.password_file)
     load_counter(settings.chunk.tokenizer)
     for family, spec in settings.families.items():
-        is_sparse = is_sparse_provider(spec)
-        found = "sparse" if is_sparse else "dense"
-        require(found == family, f"{spec!r} computes {found} vectors; give it as --{found} {spec}")
+        require_family(spec, family)
         identity(spec)
     require(
         settings.fetch_rate is None or settings.fetch_rate > 0,

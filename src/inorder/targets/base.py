@@ -30,7 +30,11 @@ from inorder.sinks.base import Position
 
 
 class ExportedChunk(msgspec.Struct, array_like=True, gc=False):
-    """A chunk of a document, as it is exported."""
+    """A chunk of a document, as it is exported.
+
+    >>> ExportedChunk(0, "b6e5", "section", "", "", "Lamps", 0, 4, [1], "Lamp").text
+    'Lamp'
+    """
 
     number: int
     """Its place in the document, from 0."""
@@ -55,11 +59,15 @@ class ExportedChunk(msgspec.Struct, array_like=True, gc=False):
 
 
 class ExportedDocument(msgspec.Struct):
-    """A document or a source file with everything that is exported of it."""
+    """A document or a source file with everything that is exported of it.
+
+    >>> ExportedDocument("docs/lamp.md", "5f2a", "document", "", 0, []).doc_id
+    'docs/lamp.md'
+    """
 
     doc_id: str
     hash: str
-    """TargetChanges whenever anything else of the document does."""
+    """Changes whenever anything else of the document does."""
     kind: str
     """`document` or `code`."""
     language: str
@@ -70,14 +78,22 @@ class ExportedDocument(msgspec.Struct):
 
 
 class ListedDocument(NamedTuple):
-    """A document that a target holds."""
+    """A document that a target holds.
+
+    >>> ListedDocument("docs/lamp.md", "5f2a").hash
+    '5f2a'
+    """
 
     doc_id: str
     hash: str
 
 
 class TargetChanges(NamedTuple):
-    """What one write does. No document is in it twice."""
+    """What one write does. No document is in it twice.
+
+    >>> TargetChanges([], [], ["docs/lamp.md"]).removed_ids
+    ['docs/lamp.md']
+    """
 
     written: Sequence[bytes]
     """The documents to add or replace, each encoded by the `encode` of the target."""
@@ -88,7 +104,11 @@ class TargetChanges(NamedTuple):
 
 
 class TargetLayout(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target must know about the index before it creates or checks its tables."""
+    """What a target must know about the index before it creates or checks its tables.
+
+    >>> TargetLayout(dimensions=256, provider="static").dimensions
+    256
+    """
 
     dimensions: int
     """The length of the dense vectors; 0: the index has none."""
@@ -97,7 +117,11 @@ class TargetLayout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to export. A target that cannot do what an option asks for raises OperatorError."""
+    """How to export. A target that cannot do what an option asks for raises OperatorError.
+
+    >>> TargetOptions().collection
+    'inorder'
+    """
 
     collection: str = "inorder"
     """The schema, collection or table to write to."""
@@ -108,7 +132,33 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(Protocol):
-    """A database or vector store that holds a copy of an index. The rules are at the top of `inorder.targets.base`."""
+    """A database or vector store that holds a copy of an index.
+
+    A plug-in of the kind `targets` is an object with `open_target(address, options)`, which returns one. It
+    may have `encode(document)`, which runs in workers, and `search(address, collection, question, options)`.
+
+    >>> from inorder.plugins import ListedDocument, Position, Target, decode_document
+    >>> class MemoryTarget:
+    ...     name = "memory"
+    ...     documents, position = {}, Position()
+    ...     def open(self, layout):
+    ...         pass
+    ...     def read_position(self):
+    ...         return self.position
+    ...     def list_documents(self, after, count):
+    ...         return [ListedDocument(*each) for each in sorted(self.documents.items()) if each[0] > after][:count]
+    ...     def write(self, changes, position):
+    ...         for doc_id in changes.removed_ids:
+    ...             self.documents.pop(doc_id, None)
+    ...         for document in map(decode_document, changes.written):
+    ...             self.documents[document.doc_id] = document.hash
+    ...         self.position = position
+    ...     def clear(self):
+    ...         self.documents, self.position = {}, Position()
+    ...     sync = complete = close = lambda self: None
+    >>> MemoryTarget().list_documents("", 10)
+    []
+    """
 
     @property
     def name(self) -> str:
@@ -154,10 +204,18 @@ _DECODER = msgspec.msgpack.Decoder(ExportedDocument)
 
 def encode_document(document: ExportedDocument) -> bytes:
     """Encode a document for the transfer from a worker. A target may have an `encode` of its own, which runs in workers
-    and does there what would otherwise delay the commits."""
+    and does there what would otherwise delay the commits.
+
+    >>> len(encode_document(ExportedDocument("docs/lamp.md", "5f2a", "document", "", 0, []))) > 0
+    True
+    """
     return _ENCODER.encode(document)
 
 
 def decode_document(data: bytes) -> ExportedDocument:
-    """The inverse of `encode_document`."""
+    """Decode what `encode_document` has encoded.
+
+    >>> decode_document(encode_document(ExportedDocument("a.md", "5f2a", "document", "", 0, []))).doc_id
+    'a.md'
+    """
     return _DECODER.decode(data)

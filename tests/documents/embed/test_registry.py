@@ -49,9 +49,9 @@ def test_impossible_dimensions_are_refused(detail: str) -> None:
 
 
 def test_dense_and_sparse_are_not_confused() -> None:
-    with pytest.raises(OperatorError, match="not a dense provider"):
+    with pytest.raises(OperatorError, match="computes sparse vectors; give it as --sparse"):
         open_dense("splade:some/model")
-    with pytest.raises(OperatorError, match="not a sparse provider"):
+    with pytest.raises(OperatorError, match="computes dense vectors; give it as --dense"):
         open_sparse("hash")
 
 

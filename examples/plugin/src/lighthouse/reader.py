@@ -1,6 +1,6 @@
 """Reads files of the type `.lamp`: a title, and lines of the form `name: text`."""
 
-from inorder.plugins import AnyBlock, Document, Heading, Paragraph, ReadError, Title
+from inorder.plugins import Document, Heading, Paragraph, ReadError, Title
 
 
 class LampReader:
@@ -14,11 +14,11 @@ class LampReader:
             first, *lines = data.decode().splitlines()
         except ValueError as error:
             raise ReadError(f"not a lamp: {error}") from None
-        blocks: list[AnyBlock] = [Title(text=first)]
+        document = Document(name=name, mimetype="text/x-lamp", blocks=[Title(text=first)])
         for line in lines:
             heading, _, text = line.partition(": ")
-            blocks += [Heading(text=heading, level=1), Paragraph(text=text)]
-        return Document(name=name, mimetype="text/x-lamp", blocks=blocks)
+            document.blocks += [Heading(text=heading, level=1), Paragraph(text=text)]
+        return document
 
 
 lamp = LampReader()

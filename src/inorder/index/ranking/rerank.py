@@ -1,6 +1,7 @@
 """Order the first hits again with a model that is too slow for all chunks.
 
     cross-encoder:NAME      reads the question and a chunk together: the most accurate, some ten milliseconds per chunk
+    a plug-in               NAME, NAME:DETAIL, module:name or module:name:DETAIL of the kind rerankers
     a dense provider        compares the vector of the question with those of the chunks, which it computes during the
                             search; also for code, which has no stored vectors
 
@@ -14,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.embed.providers.cross_encoder import open_cross_encoder
-from inorder.documents.embed.providers.registry import open_dense
+from inorder.documents.embed.providers.registry import KIND as PROVIDER
+from inorder.documents.embed.providers.registry import PROVIDERS, open_dense
 from inorder.errors import require
+from inorder.extensions.registry import Plugin, Registry, list_named
 from inorder.index.hits import Hit
 
 from .fusion import MODEL_WEIGHT, dense_weight, scale
@@ -23,6 +26,9 @@ from .fusion import MODEL_WEIGHT, dense_weight, scale
 HITS_MAX = 50
 """Hits that are ordered again."""
 CROSS_ENCODER = "cross-encoder"
+KIND = "rerankers"
+TABLE: Registry[str | Plugin] = Registry(KIND, {CROSS_ENCODER: CROSS_ENCODER}, lambda plugin: plugin)
+"""What reads a question and a text together: that above, and plug-ins. A dense provider is one, too."""
 CROSS_ENCODER_WEIGHT = 2.0
 """Weight of a cross-encoder. The first search has the weight 1."""
 
@@ -52,8 +58,11 @@ def rerank(question: str, hits: Sequence[Hit], spec: str) -> list[Hit]:
 @lru_cache(maxsize=2)
 def open_scorer(spec: str) -> tuple[Scorer, float]:
     """The function that scores texts for a question, and its weight. A model stays loaded for later questions."""
-    kind, _, name = spec.partition(":")
-    if kind == CROSS_ENCODER:
+    kind, name = TABLE.split(spec)
+    row = None if _is_provider(spec.partition(":")[0]) else TABLE.find(kind)
+    if isinstance(row, Plugin):
+        return row.load()(name).score, CROSS_ENCODER_WEIGHT
+    if row == CROSS_ENCODER:
         require(bool(name), f"{CROSS_ENCODER} needs a folder or a name: {CROSS_ENCODER}:NAME")
         return open_cross_encoder(name).score, CROSS_ENCODER_WEIGHT
     provider = open_dense(spec)
@@ -64,6 +73,12 @@ def open_scorer(spec: str) -> tuple[Scorer, float]:
 
     weight = dense_weight(spec)
     return score, 2 * weight if weight == MODEL_WEIGHT else weight
+
+
+def _is_provider(name: str) -> bool:
+    return name in PROVIDERS or (
+        name != CROSS_ENCODER and not list_named(KIND, name) and bool(list_named(PROVIDER, name))
+    )
 
 
 def _describe(hit: Hit) -> str:

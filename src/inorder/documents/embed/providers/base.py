@@ -13,7 +13,25 @@ SparseVector = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
 
 class DenseProvider(Protocol):
-    """Computes one vector of unit length per text. Thread-safe."""
+    """Computes one vector of unit length per text. Thread-safe.
+
+    A plug-in of the kind `providers` is called with what follows its name in `--dense NAME:DETAIL`, and returns one.
+    Its attribute `policy` says where it runs: `cpu` in each worker process (the default), `gpu` and `io` in one process
+    for all workers.
+
+    >>> import numpy
+    >>> class Letters:
+    ...     def __init__(self, detail):
+    ...         self.name, self.dimensions = "letters", 26
+    ...     def embed(self, texts):
+    ...         rows = [[1 + text.count(chr(97 + i)) for i in range(26)] for text in texts]
+    ...         counts = numpy.array(rows, numpy.float32)
+    ...         return counts / numpy.linalg.norm(counts, axis=1, keepdims=True)
+    ...     def close(self):
+    ...         pass
+    >>> Letters("").embed(["lamp"]).shape
+    (1, 26)
+    """
 
     @property
     def name(self) -> str:
@@ -35,7 +53,21 @@ class DenseProvider(Protocol):
 
 
 class SparseProvider(Protocol):
-    """Computes one sparse vector per text: weighted terms of a fixed vocabulary. Thread-safe."""
+    """Computes one sparse vector per text: weighted terms of a fixed vocabulary. Thread-safe.
+
+    A plug-in of the kind `providers` that is named with `--sparse` returns one.
+
+    >>> import numpy
+    >>> class Lengths:
+    ...     def __init__(self, detail):
+    ...         self.name, self.vocabulary_size = "lengths", 100
+    ...     def encode(self, texts):
+    ...         return [(numpy.array([len(text) % 100], numpy.int32), numpy.ones(1, numpy.float32)) for text in texts]
+    ...     def close(self):
+    ...         pass
+    >>> Lengths("").encode(["lamp"])[0][0].tolist()
+    [4]
+    """
 
     @property
     def name(self) -> str:

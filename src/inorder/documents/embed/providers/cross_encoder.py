@@ -25,15 +25,27 @@ _INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_i
 """The inputs that are known, each with the attribute of an encoding."""
 
 
-class CrossEncoder(Protocol):
-    """Scores texts for a question. A higher score is a better fit; scores of different questions are not comparable."""
+class Reranker(Protocol):
+    """Scores texts for a question. A higher score is a better fit; scores of different questions are not comparable.
+
+    A plug-in of the kind `rerankers` is called with what follows its name in `--rerank NAME:DETAIL`, and returns one.
+
+    >>> import numpy
+    >>> class Overlap:
+    ...     def __init__(self, detail):
+    ...         self.detail = detail
+    ...     def score(self, question, texts):
+    ...         return numpy.array([len(set(question.split()) & set(text.split())) for text in texts], float)
+    >>> Overlap("").score("lamp oil", ["oil of a lamp", "a log"]).tolist()
+    [2.0, 0.0]
+    """
 
     def score(self, question: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """One score per text."""
         ...
 
 
-def open_cross_encoder(name: str) -> CrossEncoder:
+def open_cross_encoder(name: str) -> Reranker:
     """Load the model of this folder, or of this name on the model hub."""
     folder = Path(name)
     if (folder / "model.onnx").is_file():

@@ -8,15 +8,18 @@
     sentence-transformers:NAME      a folder, or a name on the model hub
     tei:URL, openai:URL#MODEL       a server
     splade:NAME                     sparse: a folder, or a name on the model hub
+    NAME, NAME:DETAIL               a plug-in of an installed package
+    module:name, module:name:DETAIL a plug-in
 
 `identity` and `policy` are cheap: they load no model and call no server. Packages of extras are imported when a
 provider is opened.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from inorder.errors import OperatorError
+from inorder.extensions.registry import Plugin, Registry
 from inorder.host.credentials import hide_credentials, redact
 
 from . import versions
@@ -33,71 +36,107 @@ _DENSE = (
     "or openai:URL#MODEL"
 )
 _SPARSE = "splade:NAME"
-_POLICIES: dict[str, Policy] = {
-    "static": "cpu",
-    "hash": "cpu",
-    "wordllama": "cpu",
+_PLUGIN = "the name of a plug-in (see `inorder plugins`) or module:name"
+
+
+class ProviderRow(NamedTuple):
+    """A provider that is built in."""
+
+    family: str
+    policy: Policy
+    opener: tuple[str, str]
+    """Module and function. What follows the colon in a specification is its argument."""
+    detail: Literal["none", "may", "must"] = "must"
+    """Whether something follows the colon."""
+
+
+PROVIDERS = {
+    "static": ProviderRow("dense", "cpu", ("static.provider", "PieceProvider"), "none"),
+    "hash": ProviderRow("dense", "cpu", ("hashing", "HashProvider"), "may"),
+    "wordllama": ProviderRow("dense", "cpu", ("static.wordllama", "open_wordllama"), "none"),
     # One model in one process; the threads share its batches.
-    "minilm": "gpu",
-    "onnx": "gpu",
-    "sentence-transformers": "gpu",
-    "splade": "gpu",
-    "tei": "io",
-    "openai": "io",
+    "minilm": ProviderRow("dense", "gpu", ("minilm", "open_minilm"), "none"),
+    "onnx": ProviderRow("dense", "gpu", ("onnx_folder", "open_onnx")),
+    "sentence-transformers": ProviderRow("dense", "gpu", ("sentence_models", "open_sentence_transformers")),
+    "tei": ProviderRow("dense", "io", ("server.provider", "open_server")),
+    "openai": ProviderRow("dense", "io", ("server.provider", "open_server")),
+    "splade": ProviderRow("sparse", "gpu", ("splade", "open_splade")),
 }
-_OPENERS = {
-    "static": ("static.provider", "PieceProvider"),
-    "wordllama": ("static.wordllama", "open_wordllama"),
-    "minilm": ("minilm", "open_minilm"),
-    "onnx": ("onnx_folder", "open_onnx"),
-    "sentence-transformers": ("sentence_models", "open_sentence_transformers"),
-}
-"""Module and function of dense providers. What follows the colon is its argument."""
-_WITHOUT_DETAIL = {"hash", "minilm", "static", "wordllama"}
-_NEVER_DETAILED = {"minilm", "static", "wordllama"}
+KIND = "providers"
+TABLE: Registry[ProviderRow | Plugin] = Registry(KIND, PROVIDERS, lambda plugin: plugin)
+"""All providers: those above, and plug-ins."""
 
 
 def open_dense(spec: str, limits: ServerLimits | None = None) -> "DenseProvider":
     """Open the dense provider that `spec` names. `limits` applies to providers behind a server."""
-    kind, detail = _parse_spec(spec)
-    if kind == "hash":
-        from .hashing import HashProvider
-
-        return HashProvider(_parse_dimensions(detail))
-    if kind in _OPENERS:
-        module, function = _OPENERS[kind]
-        provider: DenseProvider = getattr(import_module(f".{module}", __package__), function)(*filter(None, [detail]))
-        return provider
-    if kind in ("tei", "openai"):
-        from .server.provider import open_server
-
-        return open_server(kind, detail, limits or ServerLimits())
-    raise OperatorError(f"{redact(spec)!r} is not a dense provider: it must be {_DENSE}")
+    require_family(spec, "dense")
+    kind, row, detail = _parse_spec(spec)
+    if isinstance(row, Plugin):
+        dense: DenseProvider = _open_plugin(row, detail, "dense", ("name", "dimensions", "embed", "close"))
+        return dense
+    function = _load_opener(row)
+    if row.policy == "io":
+        provider: DenseProvider = function(kind, detail, limits or ServerLimits())
+    elif kind == "hash":
+        provider = function(_parse_dimensions(detail))
+    else:
+        provider = function(*filter(None, [detail]))
+    return provider
 
 
 def open_sparse(spec: str) -> "SparseProvider":
     """Open the sparse provider that `spec` names."""
-    kind, detail = _parse_spec(spec)
-    if kind != "splade":
-        raise OperatorError(f"{redact(spec)!r} is not a sparse provider: it must be {_SPARSE}")
-    from .splade import open_splade
-
-    return open_splade(detail)
+    require_family(spec, "sparse")
+    _, row, detail = _parse_spec(spec)
+    if isinstance(row, Plugin):
+        sparse: SparseProvider = _open_plugin(row, detail, "sparse", ("name", "vocabulary_size", "encode", "close"))
+        return sparse
+    provider: SparseProvider = _load_opener(row)(detail)
+    return provider
 
 
 def policy(spec: str) -> Policy:
-    """The worker policy for this provider: processes, or threads that share a model or a server."""
-    return _POLICIES[_parse_spec(spec)[0]]
+    """The worker policy for this provider: processes, or threads that share a model or a server. A plug-in names it as
+    its attribute `policy`."""
+    row = _parse_spec(spec)[1]
+    if not isinstance(row, Plugin):
+        return row.policy
+    found: Policy = getattr(row.load(), "policy", "cpu")
+    if found not in ("cpu", "gpu", "io"):
+        raise OperatorError(f"cannot use the plug-in {row} ({KIND}): its policy must be cpu, gpu or io")
+    return found
 
 
-def is_sparse_provider(spec: str) -> bool:
-    """Whether this provider computes sparse vectors; otherwise dense ones."""
-    return _parse_spec(spec)[0] == "splade"
+def require_family(spec: str, family: str) -> None:
+    """Raise OperatorError if a provider is unknown, or computes vectors of another family. A plug-in is imported."""
+    row = _parse_spec(spec)[1]
+    if isinstance(row, Plugin):
+        row.load()
+    elif row.family != family:
+        shown = redact(spec)
+        raise OperatorError(f"{shown!r} computes {row.family} vectors; give it as --{row.family} {shown}")
+
+
+def _load_opener(row: ProviderRow) -> Any:
+    module, function = row.opener
+    return getattr(import_module(f".{module}", __package__), function)
+
+
+def _open_plugin(plugin: Plugin, detail: str, family: str, needs: tuple[str, ...]) -> Any:
+    provider = plugin.load()(detail)
+    missing = [name for name in needs if not hasattr(provider, name)]
+    if missing:
+        raise OperatorError(
+            f"the plug-in {plugin} ({KIND}) has made no provider of {family} vectors: it has no {', '.join(missing)}"
+        )
+    return provider
 
 
 def identity(spec: str) -> str:
     """What the vectors depend on, as far as it is known without loading a model or calling a server."""
-    kind, detail = _parse_spec(spec)
+    kind, row, detail = _parse_spec(spec)
+    if isinstance(row, Plugin):
+        return f"{row.identity} {detail}"
     if kind == "hash":
         return f"hash/{versions.HASH}:{_parse_dimensions(detail)}"
     if kind == "static":
@@ -123,18 +162,20 @@ def identity(spec: str) -> str:
     return f"{kind} {detail}"
 
 
-def _parse_spec(spec: str) -> tuple[str, str]:
-    """The kind of the provider, and what follows the colon, without credentials."""
-    kind, colon, detail = hide_credentials(spec).partition(":")
-    if kind not in _POLICIES:
-        raise OperatorError(f"unknown provider {redact(spec)!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
-    if (
-        bool(colon) != bool(detail)
-        or (not detail and kind not in _WITHOUT_DETAIL)
-        or (detail and kind in _NEVER_DETAILED)
+def _parse_spec(spec: str) -> tuple[str, ProviderRow | Plugin, str]:
+    """The kind of the provider, its row, and what follows the colon, without credentials."""
+    spec = hide_credentials(spec)
+    kind, detail = TABLE.split(spec)
+    row = TABLE.find(kind)
+    allowed = f"it must be {_DENSE}, or for sparse vectors {_SPARSE}, or {_PLUGIN}"
+    if row is None:
+        raise OperatorError(f"unknown provider {redact(spec)!r}: {allowed}")
+    has_colon = len(spec) > len(kind)
+    if not isinstance(row, Plugin) and (
+        has_colon != bool(detail) or (row.detail == "must" and not detail) or (row.detail == "none" and detail)
     ):
-        raise OperatorError(f"invalid provider {redact(spec)!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
-    return kind, detail
+        raise OperatorError(f"invalid provider {redact(spec)!r}: {allowed}")
+    return kind, row, detail
 
 
 def _parse_dimensions(detail: str) -> int:
