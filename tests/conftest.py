@@ -31,6 +31,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests, and the commands that they start, neither read nor write the configuration of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        yield
+
+
 @pytest.fixture
 def young_garbage() -> None:
     """Have the garbage collector look at what the test makes, and not at all that other tests have loaded: a test that

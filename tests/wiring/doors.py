@@ -32,6 +32,7 @@ from inorder.engines.process import engine as process_engine
 from inorder.engines.process.worker_process import ProcessOptions
 from inorder.engines.ray import engine as ray_engine
 from inorder.errors import InfrastructureError, OperatorError
+from inorder.extensions.trust import trust_file
 from inorder.runtime import durable_run
 from inorder.runtime.commit import ThreadedCommit
 from inorder.sim.clock import VirtualClock
@@ -316,9 +317,9 @@ class WiredRun:
             return [], {spec.variable: text}
         if self.door is Door.PROFILE:
             is_plain = isinstance(self.value, int | float) and spec.name != "quiet"
-            (self.folder / "inorder.toml").write_text(
-                f"[profile.wired]\n{spec.name} = {str(self.value).lower() if is_plain else repr(text)}\n"
-            )
+            path = self.folder / "inorder.toml"
+            path.write_text(f"[profile.wired]\n{spec.name} = {str(self.value).lower() if is_plain else repr(text)}\n")
+            trust_file(str(path), path.read_bytes())
             return ["--profile", "wired"], {}
         if self.door is Door.SET:
             return ["--set", f"{spec.name}={text}"], {}

@@ -1,6 +1,6 @@
 """The description of one option: its group in help, its names, its type and its text."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -38,6 +38,8 @@ class OptionSpec(NamedTuple):
     """Spellings on the command line, where they differ from the name."""
     meanings: Mapping[str, str] = {}
     """What a default means that does not speak for itself."""
+    needs_trust: Callable[[Any], bool] = lambda value: False
+    """Whether a value runs code, reads secrets or sends content elsewhere: see `inorder.extensions.trust`."""
 
     @property
     def field(self) -> str:
@@ -71,6 +73,11 @@ class OptionSpec(NamedTuple):
         text = self.type.format(value)
         meaning = self.meanings.get(text)
         return f"{text} ({meaning})" if text and meaning else text or meaning or ""
+
+
+def unless(*values: Any) -> Callable[[Any], bool]:
+    """Return that all values but these need trust."""
+    return lambda value: value not in values
 
 
 def make_part_option(

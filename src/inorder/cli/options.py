@@ -9,7 +9,7 @@ name no defaults: those depend on the stage, and are computed when help is shown
 from collections.abc import Sequence
 from functools import partial
 
-from inorder.cli.option_spec import OptionSpec, Section, index_by_name, make_part_option
+from inorder.cli.option_spec import OptionSpec, Section, index_by_name, make_part_option, unless
 from inorder.cli.option_types import (
     ChoiceType,
     FlagType,
@@ -130,6 +130,7 @@ SHARED = index_by_name(
         TextType("none"),
         "Cluster address: HOST:PORT, or auto for the cluster that this machine belongs to.",
         "ADDR",
+        needs_trust=unless(None),
         meanings={"none": "RAY_ADDRESS if it is set, otherwise a cluster of this machine alone"},
     ),
     _ray("cpus", NumberType(unit="cpus"), "CPUs per worker."),

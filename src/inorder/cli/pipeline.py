@@ -24,6 +24,7 @@ from inorder.cli.settings import Settings, SettingsReader, StageSettings, Value,
 from inorder.cli.stage_runner import EXPORT, prepare_export
 from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError, require
+from inorder.extensions.trust import require_trusted, trust_recorded
 from inorder.host.blas import limit_blas_threads
 from inorder.host.memory import limit_free_memory
 from inorder.stage.data_layout import require_current_data, require_directory
@@ -47,6 +48,8 @@ BASE = StageOptions(policy="cpu", memory_bytes_max=4 * 2**30, on_budget="drain")
 """The defaults of a run, but for time limits, which steps have."""
 _SETTINGS = "settings"
 """What `origin` of a run has: the settings of its steps."""
+SOURCE = "source"
+"""What the address of a remote source is called where it needs trust."""
 _MANIFESTS = ("doctags", "chunk", "index")
 """Manifests that every run begins with a row about itself."""
 
@@ -67,7 +70,11 @@ def read_request(
     data = os.fspath(options.data)
     _require_usable(data)
     recorded = {} if set(steps) >= set(STEPS) else _read_recorded(data)
-    own = {step: reader.for_stage(step).own_fields(step) if step in steps else recorded.get(step, {}) for step in STEPS}
+    given = {step: reader.for_stage(step).own_fields(step) if step in steps else {} for step in STEPS}
+    own = {step: given[step] if step in steps else recorded.get(step, {}) for step in STEPS}
+    _require_trusted(data, own, given)
+    if not sources:
+        _require_trusted_sources(data)
     return _make_request(reader, own, options, steps, sources, name=name)
 
 
@@ -80,7 +87,10 @@ def read_recorded_request(
     data = os.fspath(options.data)
     _require_usable(data)
     recorded = _read_recorded(data)
-    own = {step: {**recorded.get(step, {}), **reader.for_stage(step).own_fields(step)} for step in STEPS}
+    given = {step: reader.for_stage(step).own_fields(step) for step in STEPS}
+    own = {step: {**recorded.get(step, {}), **given[step]} for step in STEPS}
+    _require_trusted(data, own, given)
+    _require_trusted_sources(data)
     found = list_known_sources(data) if sources is None else sources
     return _make_request(reader, own, options, STEPS, found, retries=retries)
 
@@ -104,6 +114,41 @@ def list_known_sources(data: str) -> list[str]:
 
     with closing(LibraryReader(data)) as library:
         return [source.path for source in library.list_sources()]
+
+
+def list_trust(data: str) -> list[tuple[str, str]]:
+    """Return what DATA records of runs that needs trust: keys and values."""
+    from inorder.library.opening import read_vectors_provider
+
+    found = [(key, value) for own in _read_recorded(data).values() for key, value in _list_needing_trust(own)]
+    provider = read_vectors_provider(data)  # that of the index, which may be another one
+    found += [("dense", provider)] if provider and ALL["dense"].needs_trust(provider) else []
+    return found + [(SOURCE, source) for source in _list_remote(list_known_sources(data))]
+
+
+def _require_trusted(data: str, own: Mapping[str, Mapping[str, Any]], given: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise OperatorError if a value that was not given needs trust, and agree to those that were given."""
+    for step, values in own.items():
+        for key, value in _list_needing_trust(values):
+            (trust_recorded if key in given[step] else require_trusted)(data, key, value)
+
+
+def _list_needing_trust(own: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(key, str(value)) for key, value in own.items() if key in ALL and ALL[key].needs_trust(value)]
+
+
+def _require_trusted_sources(data: str) -> None:
+    """Raise OperatorError if DATA has a remote source that the user has not named."""
+    from inorder.library.opening import has_library
+
+    for source in _list_remote(list_known_sources(data)) if has_library(data) else ():
+        require_trusted(data, SOURCE, source)
+
+
+def _list_remote(sources: Iterable[str]) -> list[str]:
+    from inorder.pipeline.sources.names import normalize_location
+
+    return [normalize_location(source) for source in sources if is_address(source)]
 
 
 def _require_usable(data: str) -> None:
@@ -139,6 +184,8 @@ def _make_request(
 
     settings = _make_settings(reader, own, steps)
     found = {os.fspath(source): os.fspath(resolve_source(source)) for source in sources}
+    for source in _list_remote(found.values()):
+        trust_recorded(os.fspath(options.data), SOURCE, source)
     recorded = {step: _list_own_values(settings, step) for step in STEPS}
     return RunRequest(
         sources=_require_distinct(found),

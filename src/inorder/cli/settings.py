@@ -1,10 +1,11 @@
 """Where the value of an option comes from. The first of these places that sets it counts:
 
-    the command line  >  INORDER_* variables  >  inorder.toml: [profile.NAME], [stage.NAME], [default]  >  the stage
-    >  the default
+    the command line  >  INORDER_* variables  >  inorder.toml: [profile.NAME], [stage.NAME], [default]
+    >  inorder.toml of the user's configuration folder, in the same order  >  the stage  >  the default
 
-`inorder.toml` is read from the current directory. A profile is chosen with `--profile` or `INORDER_PROFILE`. A stage
-cannot set DATA: every command must find it without knowing any stage.
+The first `inorder.toml` is that of the current directory. It may come with a repository of somebody else: what it sets
+that needs trust (`OptionSpec.needs_trust`) counts only if the user has agreed to its content. A profile is chosen with
+`--profile` or `INORDER_PROFILE`. A stage cannot set DATA: every command must find it without knowing any stage.
 
 The places are read once per command (`SettingsReader`), and merged once per stage. What is given for one step alone
 (`--set STEP.KEY=VALUE`) counts more than what is given for all.
@@ -13,7 +14,7 @@ The places are read once per command (`SettingsReader`), and merged once per sta
 import operator
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ from inorder.cli.option_types import InvalidValue
 from inorder.cli.options import ALL, PROFILE, SHARED
 from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError
+from inorder.extensions.trust import describe_untrusted, find_config_folder, is_file_trusted
 from inorder.host.regular_file import open_regular
 from inorder.stage.contracts import Stage
 from inorder.stage.options import StageOptions
@@ -39,6 +41,7 @@ class Value(NamedTuple):
     value: Any
     origin: str
     default: Any = None
+    is_trusted: bool = True
 
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -107,7 +110,8 @@ class StageSettings(NamedTuple):
 class SettingsReader:
     """Reads the command line, the environment and the settings file, once."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, Any], *, shows_untrusted: bool = False) -> None:
+        """`shows_untrusted`: values that are not trusted are returned, to be shown; otherwise they are an error."""
         command_line: dict[str, dict[str, Any]] = {}
         for key, value in given.items():
             step, _, name = key.rpartition(".")
@@ -120,25 +124,33 @@ class SettingsReader:
         self._environment = _parse(
             _read_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"
         )
-        tables = _read_file()
-        self._file = None if tables is None else FILE
         self._profile: str | None = given.get(PROFILE) or os.environ.get("INORDER_PROFILE")
-        self._tables = _parse_tables(tables or {}, self._profile)
+        own = _read_file(str(find_config_folder() / FILE))
+        found = _read_file(FILE)
+        self._file = None if found is None else FILE
+        files = [each for each in (own, found) if each is not None]
+        _require_profile(self._profile, files)
+        self._tables = [_parse_tables(each) for each in files]
+        self._shows_untrusted = shows_untrusted
 
     def for_stage(self, name: str | None) -> StageSettings:
         """Merge the places for the stage of this name; None: for no stage in particular."""
         values: _Layer = {}
-        for table in ("default", f"stage.{name}", f"profile.{self._profile}"):
-            values |= self._tables.get(table, {})
+        for tables in self._tables:
+            for table in ("default", f"stage.{name}", f"profile.{self._profile}"):
+                values |= tables.get(table, {})
         values |= self._environment
         for step in ("", name):
             values |= self._command_line.get(step or "", {})
+        untrusted = [key for key, value in values.items() if not value.is_trusted]
+        if untrusted and not self._shows_untrusted:
+            raise OperatorError(describe_untrusted(FILE, untrusted))
         return StageSettings(values, self._file, self._profile)
 
     def require_only(self, stages: Iterable[str], names: Collection[str]) -> None:
         """Raise OperatorError if the table of one of these stages sets another option."""
         for stage in stages:
-            for name in self._tables.get(f"stage.{stage}", {}):
+            for name in [name for tables in self._tables for name in tables.get(f"stage.{stage}", {})]:
                 if name not in names:
                     raise OperatorError(
                         f"{FILE}: [stage.{stage}] cannot set {name}, which all steps of a run share; "
@@ -158,9 +170,9 @@ def replace_fields(base: StructT, fields: Mapping[str, Any]) -> StructT:
     return msgspec.structs.replace(base, **own)
 
 
-def resolve(given: Mapping[str, Any], stage: Stage | None = None) -> Settings:
+def resolve(given: Mapping[str, Any], stage: Stage | None = None, *, shows_untrusted: bool = False) -> Settings:
     """Read all places, for one stage or for none."""
-    found = SettingsReader(given).for_stage(None if stage is None else stage.name)
+    found = SettingsReader(given, shows_untrusted=shows_untrusted).for_stage(None if stage is None else stage.name)
     return found.with_defaults(StageOptions() if stage is None else stage.options)
 
 
@@ -205,58 +217,90 @@ def _read_environment() -> dict[str, str]:
     return found
 
 
-def _read_file() -> dict[str, Any] | None:
-    """The tables of the settings file; None: there is no file."""
-    if not os.path.lexists(FILE):
+class SettingsFile(NamedTuple):
+    """A settings file."""
+
+    name: str
+    """As messages call it."""
+    tables: Mapping[str, Any]
+    is_trusted: bool
+
+
+def read_content(path: str) -> bytes | None:
+    """Return the content of a settings file; None: there is none. Raises OperatorError if it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return file.read()
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise OperatorError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _read_file(path: str) -> SettingsFile | None:
+    """Read a settings file; None: there is none. That of the current directory is trusted by its content."""
+    content = read_content(path)
+    if content is None:
+        return None
+    is_trusted = path != FILE or is_file_trusted(path, content)
+    return SettingsFile(path, _parse_file(path, content), is_trusted)
+
+
+def _parse_file(path: str, content: bytes) -> dict[str, Any]:
+    """The tables of a settings file."""
     import tomllib
 
     try:
-        with open_regular(FILE) as file:
-            found = tomllib.load(file)
-    except FileNotFoundError:
-        return None
+        found = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
-        raise OperatorError(f"cannot read {FILE}: the file is not UTF-8 text (byte {error.start})") from None
-    except OSError as error:
-        raise OperatorError(f"cannot read {FILE}: {error.strerror or error}") from None
+        raise OperatorError(f"cannot read {path}: the file is not UTF-8 text (byte {error.start})") from None
     except tomllib.TOMLDecodeError as error:
-        raise OperatorError(f"cannot read {FILE}: {error}") from None
+        raise OperatorError(f"cannot read {path}: {error}") from None
     for table, value in found.items():
         if table not in _TABLES and not isinstance(value, dict):
             problem = f"{table} is" if table in ALL else f"unknown setting {table}"
             what = "it" if table in ALL else "settings"
-            raise OperatorError(f"{FILE}: {problem} outside of any table; put {what} below [default]")
+            raise OperatorError(f"{path}: {problem} outside of any table; put {what} below [default]")
         if table not in _TABLES:
             raise OperatorError(
-                f"{FILE}: unknown table [{table}]; valid tables: [default], [profile.NAME], [stage.NAME]"
+                f"{path}: unknown table [{table}]; valid tables: [default], [profile.NAME], [stage.NAME]"
             )
         tables = [value] if table == "default" else value.values() if isinstance(value, dict) else [None]
         if not all(isinstance(each, dict) for each in tables):
             spelled = "[default]" if table == "default" else f"[{table}.NAME]"
-            raise OperatorError(f"{FILE}: {table} must be a table: {spelled}")
+            raise OperatorError(f"{path}: {table} must be a table: {spelled}")
     return found
 
 
-def _parse_tables(file: Mapping[str, Any], profile: str | None) -> dict[str, _Layer]:
-    """Every table by name. All are checked, also unused ones: a mistake is reported before it matters."""
-    profiles, stages = file.get("profile", {}), file.get("stage", {})
+def _require_profile(profile: str | None, files: Sequence[SettingsFile]) -> None:
+    profiles = [name for file in files for name in file.tables.get("profile", {})]
     if profile is not None and profile not in profiles:
-        known = ", ".join(profiles) or "none"
+        known = ", ".join(dict.fromkeys(profiles)) or "none"
         raise OperatorError(f"{FILE}: no table [profile.{profile}]; profiles: {known}")
+
+
+def _parse_tables(file: SettingsFile) -> dict[str, _Layer]:
+    """Every table by name. All are checked, also unused ones: a mistake is reported before it matters."""
+    profiles, stages = file.tables.get("profile", {}), file.tables.get("stage", {})
     tables = {f"profile.{name}": table for name, table in profiles.items()}
     tables |= {f"stage.{name}": table for name, table in stages.items()}
-    tables["default"] = file.get("default", {})
-    return {name: _parse_table(name, table) for name, table in tables.items()}
+    tables["default"] = file.tables.get("default", {})
+    return {name: _parse_table(file, name, table) for name, table in tables.items()}
 
 
-def _parse_table(name: str, found: Mapping[str, Any]) -> _Layer:
+def _parse_table(file: SettingsFile, name: str, found: Mapping[str, Any]) -> _Layer:
     for key in found:
         if key not in ALL:
-            raise OperatorError(f"{FILE}: unknown setting {key} in [{name}]{suggest(key, ALL)}")
+            raise OperatorError(f"{file.name}: unknown setting {key} in [{name}]{suggest(key, ALL)}")
         if key == "data" and name.startswith("stage."):
-            raise OperatorError(f"{FILE}: [{name}] cannot set data, which all stages share; set it in [default]")
-    return _parse(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")
+            raise OperatorError(f"{file.name}: [{name}] cannot set data, which all stages share; set it in [default]")
+    values = _parse(
+        found, lambda option: f"{file.name}: {option.name} in [{name}]", lambda option: f"{file.name} [{name}]"
+    )
+    return {
+        key: value._replace(is_trusted=file.is_trusted or not ALL[key].needs_trust(value.value))
+        for key, value in values.items()
+    }
 
 
 def describe_stage_defaults() -> dict[str, str]:

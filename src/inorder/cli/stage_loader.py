@@ -16,10 +16,13 @@ from inorder.cli.output import error as print_error
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.extensions.loading import describe_error, import_module
+from inorder.extensions.trust import require_trusted
 from inorder.sources.address import resolve_source
 from inorder.stage.contracts import Barrier, Stage, StagePlan, WorkItem
 from inorder.stage.data_layout import require_current_data
 
+ENTRY = "stage"
+"""What the stage of a user is called where it needs trust."""
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
 
@@ -72,6 +75,7 @@ def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
             f"cannot make the plan of stage {stage} of {data.root}: it was run by a program; run that program instead"
         )
     try:
+        require_trusted(data.root, ENTRY, entry)
         job = load_job(entry, [str(source) for source in sources])
     except OperatorError as error:
         raise OperatorError(f"cannot make the plan of stage {stage}: {error}") from error

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from inorder.cli.option_spec import OptionSpec, Section, index_by_name, make_part_option
+from inorder.cli.option_spec import OptionSpec, Section, index_by_name, make_part_option, unless
 from inorder.cli.option_types import (
     AddressType,
     ChoiceType,
@@ -18,6 +18,13 @@ _content, _output = (partial(OptionSpec, section) for section in (Section.CONTEN
 _limit = partial(make_part_option, Section.CONTENT, "server")
 """Declares a limit of the providers `tei` and `openai`."""
 
+
+def _is_foreign(spec: str) -> bool:
+    from inorder.documents.embed.providers.registry import needs_trust
+
+    return spec != "none" and needs_trust(spec)
+
+
 OWN = {
     "doctags": index_by_name(
         _content(
@@ -32,6 +39,7 @@ OWN = {
             "What reads documents: native, docling, or a plug-in (MODULE:NAME, or see inorder plugins).",
             "READER",
             path="convert.reader",
+            needs_trust=unless("native", "docling"),
         ),
         _content(
             "html",
@@ -40,7 +48,7 @@ OWN = {
             path="convert.html",
         ),
         _content("ocr", FlagType(), "Read the text of scans and images.", path="convert.ocr"),
-        _content("password_file", TextType(), "Passwords to try, one per line.", "FILE"),
+        _content("password_file", TextType(), "Passwords to try, one per line.", "FILE", needs_trust=unless("none")),
         _content(
             "fetch_concurrency",
             IntegerType(1, 1000, unit="requests"),
@@ -82,10 +90,17 @@ OWN = {
             "dense",
             ProviderType(),
             "Dense vectors: static, hash, hash:N, wordllama, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
-            "openai:URL#MODEL or none.",
+            "openai:URL#MODEL, a plug-in or none.",
             "PROVIDER",
+            needs_trust=_is_foreign,
         ),
-        _content("sparse", ProviderType(), "Sparse vectors: splade:NAME or none.", "PROVIDER"),
+        _content(
+            "sparse",
+            ProviderType(),
+            "Sparse vectors: splade:NAME, a plug-in or none.",
+            "PROVIDER",
+            needs_trust=_is_foreign,
+        ),
         _limit("in_flight", IntegerType(1, 10**4, unit="requests"), "Concurrent requests."),
         _limit(
             "rate_per_s", NumberType("none", unit="requests/s"), "Requests per second on average, including retries."
@@ -114,6 +129,7 @@ OWN = {
             "Export to postgresql://HOST/DB, duckdb:///FILE, lance:///DIR, qdrant://HOST, s3://BUCKET.",
             "URL",
             meanings={"": "none"},
+            needs_trust=unless(""),
         ),
         _output("collection", TextType(), "Schema or table to export to.", "NAME"),
         _output("hnsw", FlagType(), "Build an HNSW index over the vectors in the database."),

@@ -9,6 +9,7 @@ from inorder.errors import InorderError, OperatorError
 from inorder.index.locations import RootsByKind
 from inorder.index.place import Generation
 from inorder.index.rows import CODE, DOCUMENT
+from inorder.index.schema import read_meta
 
 from .connection import (
     LibraryConnection,
@@ -87,6 +88,12 @@ def read_source_roots(data: str) -> RootsByKind:
     except InorderError:
         return {}
     return {CODE: roots, DOCUMENT: roots}
+
+
+def read_vectors_provider(data: str) -> str:
+    """Return the provider of the dense vectors of the index, with which questions are embedded; empty: it has none."""
+    with closing(connect_library(data)) as connection, translate_library_errors(library_path(data)):
+        return read_meta(connection, "vectors_provider")
 
 
 def has_library(data: str | os.PathLike[str]) -> bool:

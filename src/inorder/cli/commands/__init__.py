@@ -48,6 +48,7 @@ EXAMPLES = {
     **{name: f"inorder {name} {rest}".strip() for group in GROUPS.values() for name, (_, rest) in group.items()},
     "config show": "inorder config show chunk",
     "config diff": "inorder config diff --set workers=2",
+    "config trust": "inorder config trust",
     "config keys": "inorder config keys queue",
 }
 """A command line for each help text."""

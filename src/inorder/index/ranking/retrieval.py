@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inorder.documents.embed.providers.registry import open_dense
+from inorder.documents.embed.providers.registry import needs_trust, open_dense
 from inorder.errors import IntegrityError, OperatorError
+from inorder.extensions.trust import require_trusted
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.query import Query
@@ -58,6 +59,7 @@ class Searcher:
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
         self._connection = connection
         self._matrix = VectorMatrix(connection, data)
+        self._data = data
         self._providers: dict[str, Any] = {}
 
     @cached_property
@@ -320,6 +322,8 @@ class Searcher:
 
     def _open_provider(self, spec: str) -> Any:
         if spec not in self._providers:
+            if needs_trust(spec):
+                require_trusted(self._data, "dense", spec)
             self._providers[spec] = open_dense(spec)
         return self._providers[spec]
 

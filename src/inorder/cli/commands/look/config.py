@@ -1,5 +1,6 @@
 """`inorder config`: every option, its value and where that comes from, its default and its meaning."""
 
+import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -8,19 +9,28 @@ from typing import Annotated, Any
 import typer
 
 from inorder.cli.command_group import ExampleGroup, SectionedCommand
-from inorder.cli.data_dir import open_data
+from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.former_flags import warn
 from inorder.cli.keys import TIMEOUT, list_step_keys, suggest
 from inorder.cli.option_spec import OptionSpec
 from inorder.cli.options import ALL, EVERYDAY
 from inorder.cli.output import format_table, info, print_json, print_out
-from inorder.cli.parameters import Given, JsonOption, make_argument, run_options
-from inorder.cli.pipeline import RUN, RUN_OPTIONS, STEPS, describe_defaults, read_run_settings, read_step_values
-from inorder.cli.settings import FILE, Settings, SettingsReader, Value, describe_stage_defaults, resolve
-from inorder.cli.stage_loader import load_job, load_recorded_job
+from inorder.cli.parameters import DataOption, Given, JsonOption, make_argument, run_options
+from inorder.cli.pipeline import (
+    RUN,
+    RUN_OPTIONS,
+    STEPS,
+    describe_defaults,
+    list_trust,
+    read_run_settings,
+    read_step_values,
+)
+from inorder.cli.settings import FILE, Settings, SettingsReader, Value, describe_stage_defaults, read_content, resolve
+from inorder.cli.stage_loader import ENTRY, load_job, load_recorded_job
 from inorder.cli.stage_runner import EXPORT
 from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError
+from inorder.extensions.trust import trust_file, trust_recorded
 
 _PASSES = (*STEPS, EXPORT)
 _WIDTH = 80
@@ -60,9 +70,11 @@ def show(
         warn("--stage", f"inorder config show {stage}")
     found, values = _resolve(given, step or stage or RUN)
     if as_json:
-        print_json(_describe(found, values, ("value", "origin")))
+        print_json(_describe(found, values, ("value", "origin", "is_trusted")))
         return
-    print_out(*format_table([(name, _format(name, value.value), value.origin) for name, value in values.items()]))
+    print_out(
+        *format_table([(name, _format(name, value.value), _describe_origin(value)) for name, value in values.items()])
+    )
     if found.file is None:
         info(f"no {FILE} in the current directory")
 
@@ -77,7 +89,8 @@ def diff(step: _Of = None, as_json: JsonOption = False, *, given: Given) -> None
         print_json(_describe(found, changed, Value._fields))
         return
     for name, value in changed.items():
-        print_out(f"{name} = {_format(name, value.value)}  ({value.origin}; default {_format(name, value.default)})")
+        default = _format(name, value.default)
+        print_out(f"{name} = {_format(name, value.value)}  ({_describe_origin(value)}; default {default})")
     if not changed:
         info("every setting has its default")
 
@@ -100,6 +113,41 @@ def keys(
         return
     for each in found:
         print_out(f"{each['key']} = {each['default']}", *_wrap(each["meaning"]), *_wrap(_describe_values(each)))
+
+
+@config.command("trust", cls=SectionedCommand)
+def trust(data: DataOption = None) -> None:
+    """Trust inorder.toml of the current directory as it is now, or with --data what DATA records.
+
+    Settings that run code, read secrets or send content elsewhere count on the command line, in the environment, and in
+    inorder.toml of your own configuration folder. In a file that may come from somebody else they count once you have
+    read them and trust them. A file that has changed is not trusted any more.
+    """
+    if data is not None:
+        _trust_data(data)
+        return
+    content = read_content(FILE)
+    if content is None:
+        raise OperatorError(f"no {FILE} in the current directory; --data DIR trusts what DATA records")
+    SettingsReader({}, shows_untrusted=True)  # raises for a file with mistakes
+    trust_file(FILE, content)
+    info(f"trusted {os.path.abspath(FILE)}, until it changes")
+
+
+def _trust_data(data: str) -> None:
+    """Trust what DATA records, and print it."""
+    directory = DataDirectory(data)
+    found = [
+        (ENTRY, str(config.origin["entry"]))
+        for name in directory.stages()
+        if (config := directory.config(name)) is not None and "entry" in config.origin
+    ]
+    if directory.has_library:
+        found += list_trust(data)
+    for key, value in dict.fromkeys(found):
+        trust_recorded(data, key, value)
+        print_out(f"{key} = {value}")
+    info(f"trusted what {data} records" if found else f"nothing in {data} needs trust")
 
 
 # ---- Keys
@@ -146,15 +194,15 @@ def _wrap(text: str) -> list[str]:
 def _resolve(given: Given, step: str) -> tuple[Settings, dict[str, Value]]:
     """The settings of a run or a stage, and the options to show."""
     if step in (RUN, *STEPS):
-        return _resolve_run(SettingsReader(given), step)
+        return _resolve_run(SettingsReader(given, shows_untrusted=True), step)
     if step == EXPORT:
-        return _resolve_export(SettingsReader(given))
+        return _resolve_export(SettingsReader(given, shows_untrusted=True))
     if ":" in step:
-        found = resolve(given, load_job(step, []).stage)
+        found = resolve(given, load_job(step, []).stage, shows_untrusted=True)
     else:
         data = open_data(None, given)
         [name] = data.select_stages(step)
-        found = resolve(given, load_recorded_job(data, name).stage)
+        found = resolve(given, load_recorded_job(data, name).stage, shows_untrusted=True)
     return found, found.values
 
 
@@ -186,6 +234,10 @@ def _list_own(reader: SettingsReader, step: str) -> dict[str, Value]:
 def _describe(found: Settings, values: Mapping[str, Value], fields: Sequence[str]) -> dict[str, Any]:
     options = {name: {field: getattr(value, field) for field in fields} for name, value in values.items()}
     return {"file": found.file, "profile": found.profile, "options": options}
+
+
+def _describe_origin(value: Value) -> str:
+    return value.origin if value.is_trusted else f"{value.origin}, not trusted"
 
 
 def _format(key: str, value: Any) -> str:

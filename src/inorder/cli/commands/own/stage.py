@@ -7,8 +7,9 @@ import typer
 from inorder.cli.output import print_json
 from inorder.cli.parameters import Given, JsonOption, make_argument, run_options
 from inorder.cli.settings import describe_stage_defaults, resolve
-from inorder.cli.stage_loader import load_job
+from inorder.cli.stage_loader import ENTRY, load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
+from inorder.extensions.trust import trust_recorded
 
 
 @run_options(describe_stage_defaults)
@@ -35,6 +36,7 @@ def stage(
     job = load_job(entry, sources or [])
     settings = resolve(given, job.stage)
     options = check_options(settings, job.stage)
+    trust_recorded(settings.data, ENTRY, entry)
     outcome = run_job(job, job.make_plan(settings.data), options)
     code = report_outcome(outcome, settings)
     if as_json:

@@ -117,6 +117,12 @@ def require_family(spec: str, family: str) -> None:
         raise OperatorError(f"{shown!r} computes {row.family} vectors; give it as --{row.family} {shown}")
 
 
+def needs_trust(spec: str) -> bool:
+    """Whether a provider runs code of others, reads files that the user names, or sends texts elsewhere."""
+    row = PROVIDERS.get(spec.partition(":")[0])
+    return row is None or row.detail == "must"
+
+
 def _load_opener(row: ProviderRow) -> Any:
     module, function = row.opener
     return getattr(import_module(f".{module}", __package__), function)
