@@ -1,8 +1,8 @@
-"""What plug-ins are made of. These are the public names for authors of readers, providers, rerankers and targets.
+"""What plug-ins are made of. These are the public names for authors of plug-ins.
 
 A plug-in is an object of another package. It is named as `module:name`, or has an entry point of the group
-`inorder.readers`, `.providers`, `.rerankers` or `.targets`; `inorder plugins` lists those. `inorder.testing` has rules
-to test one with.
+`inorder.readers`, `.providers`, `.rerankers`, `.sources`, `.targets` or `.steps`; `inorder plugins` lists those.
+`inorder.testing` has rules to test one with.
 """
 
 import importlib
@@ -26,9 +26,11 @@ from inorder.documents.model import (
 from inorder.errors import ReadError
 
 if TYPE_CHECKING:
+    from inorder.documents.convert.plugin_steps import Step
     from inorder.documents.embed.providers.base import DenseProvider, SparseProvider
     from inorder.documents.embed.providers.cross_encoder import Reranker
     from inorder.sinks.base import Position
+    from inorder.sources.protocols import Source
     from inorder.targets.base import (
         ExportedChunk,
         ExportedDocument,
@@ -60,7 +62,9 @@ __all__ = [
     "ReadError",
     "Reader",
     "Reranker",
+    "Source",
     "SparseProvider",
+    "Step",
     "Table",
     "Target",
     "TargetChanges",
@@ -76,6 +80,8 @@ _MODULE_OF = {
     "DenseProvider": "inorder.documents.embed.providers.base",
     "SparseProvider": "inorder.documents.embed.providers.base",
     "Reranker": "inorder.documents.embed.providers.cross_encoder",
+    "Step": "inorder.documents.convert.plugin_steps",
+    "Source": "inorder.sources.protocols",
     "Position": "inorder.sinks.base",
     "ExportedChunk": _TARGETS,
     "ExportedDocument": _TARGETS,

@@ -54,6 +54,7 @@ LINES = {
     "retry": INGEST,
     "config keys": "",
     "sources": "",
+    "plugins": "",
     "forget src": INGEST,
     "show text.md": INGEST,
     "export all --to out": INGEST,

@@ -9,6 +9,7 @@ import pytest
 
 from inorder.cli.commands import EXAMPLES
 from inorder.cli.exit_codes import Exit, Interrupted
+from inorder.extensions.trust import trust_recorded
 from inorder.watch.loop import Watcher
 from tests.support.command_line import CommandLine, clean_environment
 from tests.support.in_process import run_in_process
@@ -102,6 +103,7 @@ def ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_example_works(command: str, prepared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     shutil.copytree(prepared, folder)
+    trust_recorded(str(folder / ".inorder"), "stage", "jobs:count")
     for part in EXAMPLES[command].split(" && "):
         code, _, err = run_in_process(shlex.split(part)[1:], folder, clean_environment())
         assert code == ENDS.get(command, Exit.DONE), err

@@ -11,6 +11,7 @@ from inorder.cli.options import SHARED
 from inorder.cli.settings import resolve
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import OperatorError
+from inorder.extensions.trust import trust_file
 from tests.support.command_line import CommandLine, stage_with
 
 pytestmark = [pytest.mark.req("CLI-2"), pytest.mark.usefixtures("here")]
@@ -47,6 +48,13 @@ licence = 0.25
 """
 
 
+def write_trusted(folder: Path, text: str) -> None:
+    """Write a file of settings, to which the user has agreed: an address of a cluster needs that."""
+    path = folder / "inorder.toml"
+    path.write_text(text)
+    trust_file(str(path), path.read_bytes())
+
+
 def test_the_command_line_the_environment_and_the_file_can_say_the_same(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,9 +64,9 @@ def test_the_command_line_the_environment_and_the_file_can_say_the_same(
 
     assert is_meant(GIVEN)
     assert not is_meant({})
-    (here / "inorder.toml").write_text(AS_TABLE)
+    write_trusted(here, AS_TABLE)
     assert is_meant({})
-    (here / "inorder.toml").write_text("[default]\n" + "".join(f"{name} = '{said}'\n" for name, said in GIVEN.items()))
+    write_trusted(here, "[default]\n" + "".join(f"{name} = '{said}'\n" for name, said in GIVEN.items()))
     assert is_meant({})
     (here / "inorder.toml").unlink()
     for name, said in GIVEN.items():
@@ -69,7 +77,7 @@ def test_the_command_line_the_environment_and_the_file_can_say_the_same(
 def test_each_option_comes_from_the_first_place_that_says_something(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (here / "inorder.toml").write_text(f"{AS_TABLE}\n[stage.count]\nray_cpus = 3\n")
+    write_trusted(here, f"{AS_TABLE}\n[stage.count]\nray_cpus = 3\n")
     monkeypatch.setenv("INORDER_RAY_GPUS", "1")
     stage = stage_with(ray=RayOptions(cpus=9, start_timeout_s=7.0))
     settings = resolve({"ray_files": "shared", "ray_resources": "none"}, stage)

@@ -49,6 +49,7 @@ UNTRUSTED = [
     ("dense", "openai:http://127.0.0.1:9#model"),
     ("dense", "onnx:model"),
     ("sparse", "splade:name"),
+    ("steps", "mine:step"),
     ("password_file", "/etc/hostname"),
     ("to", "postgresql://127.0.0.1:9/db"),
     ("ray_address", "127.0.0.1:9"),
@@ -164,6 +165,8 @@ def test_config_show_says_what_is_not_trusted(cli: CommandLine) -> None:
     assert lines["dense"].endswith("inorder.toml [default], not trusted")
     assert lines["html"].endswith("inorder.toml [default]")
     assert "not trusted" in cli.run_in_process("config", "diff").out
+    shown = cli.run_in_process("config", "show", "--json").json["options"]
+    assert [name for name, value in shown.items() if "is_trusted" in value] == ["dense"]
     cli.run_in_process("config", "trust")
     assert "not trusted" not in cli.run_in_process("config", "show").out
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inorder.extensions.trust import trust_recorded
 from tests.support.command_line import CommandLine
 
 pytestmark = pytest.mark.req("CLI-6")
@@ -29,6 +30,7 @@ def done(cli: CommandLine, whole: Path) -> CommandLine:
     """The same, to be damaged."""
     cli.sources("one", "one two", "fail input", "skip no words", "bare")
     shutil.copytree(whole, cli.data)
+    trust_recorded(str(cli.data), "stage", "jobs:count")
     return cli
 
 

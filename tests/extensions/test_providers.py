@@ -111,3 +111,5 @@ def test_two_providers_with_one_name_are_one_line(cli: CommandLine, add_package:
 def test_a_package_cannot_replace_what_is_built_in(cli: CommandLine, add_package: AddPackage) -> None:
     add_package("bad", "1", {"inorder.providers": {"static": "bad:Provider"}}, {"bad.py": "1 / 0"})
     assert run(cli, "--dense", "static").code == 0
+    [listed] = cli.run_in_process("plugins", "--json").json["plugins"]
+    assert "has the name of something built in; name it as bad:Provider" in listed["problem"]

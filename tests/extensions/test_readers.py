@@ -131,4 +131,6 @@ def test_a_file_that_the_reader_cannot_read_fails_alone(cli: CommandLine, exampl
 def test_the_plug_ins_of_packages_are_listed_with_package_and_version(cli: CommandLine, example: Path) -> None:
     ended = cli.run_in_process("plugins")
     assert (ended.code, ended.err) == (0, "")
-    assert ["readers", "lamp", "inorder-lighthouse", "1.0"] in [line.split() for line in ended.out.splitlines()]
+    listed = [line.split() for line in ended.out.splitlines()]
+    assert ["readers", "lamp", "inorder-lighthouse", "1.0"] in listed
+    assert {kind for kind, *_ in listed} == {"readers", "providers", "rerankers", "sources", "targets", "steps"}

@@ -60,6 +60,12 @@ def read_page(run: WiredRun) -> int:
     return int(row["blocks"])
 
 
+def read_with_step(run: WiredRun) -> bool:
+    """Whether a step of a plug-in has been asked for: there is no such module."""
+    run_stages(run, "doctags")
+    return "no module named wired_step" in run.stderr
+
+
 def needs_packages(run: WiredRun) -> bool:
     """Whether the packages of an extra are asked for."""
     from inorder.documents.readers import registry
@@ -200,6 +206,7 @@ OWN_ROWS = index_rows(
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
+    OptionRow("steps", read_with_step, [("none", False), ("wired_step:step", True)]),
     OptionRow("html", read_page, [("article", 2), ("full", 4)]),
     OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),
     OptionRow("fetch_concurrency", read_lane("max_concurrency"), [(3, 3), (5, 5)]),

@@ -36,10 +36,18 @@ OWN = {
         _content(
             "reader",
             TextType(),
-            "What reads documents: native, docling, or a plug-in (MODULE:NAME, or see inorder plugins).",
+            "Reader of documents: native, docling or a plug-in.",
             "READER",
             path="convert.reader",
             needs_trust=unless("native", "docling"),
+        ),
+        _content(
+            "steps",
+            TextType(),
+            "Plug-ins that change documents before they are chunked: names or MODULE:NAME, with commas between them.",
+            "STEP,...",
+            path="convert.steps",
+            needs_trust=unless("none"),
         ),
         _content(
             "html",
@@ -97,7 +105,7 @@ OWN = {
         _content(
             "sparse",
             ProviderType(),
-            "Sparse vectors: splade:NAME, a plug-in or none.",
+            "Sparse vectors: splade:NAME or none.",
             "PROVIDER",
             needs_trust=_is_foreign,
         ),

@@ -15,7 +15,7 @@ from inorder.files.optional_deps import require_module
 from inorder.host.credentials import hide_credentials, redact
 from inorder.stage.sources import is_address, quote_id
 
-from .protocols import ALIASES, PROTOCOLS
+from .protocols import ALIASES, PROTOCOLS, find_protocol
 
 _CHAIN = "::"
 _WEB = ("http://", "https://")
@@ -66,10 +66,7 @@ def parse_address(text: str) -> Address:
     """Parse an address. Raises `OperatorError` if it is not one, or contains credentials."""
     scheme, _, rest = text.partition("://")
     protocol = ALIASES.get(scheme, scheme)
-    require(
-        protocol in PROTOCOLS,
-        f"unknown protocol {scheme!r} of a source; supported: {', '.join(sorted({*PROTOCOLS, *ALIASES, 'file'}))}",
-    )
+    find_protocol(protocol)
     _refuse_credentials(text, scheme)
     if protocol == "zip":
         return _parse_archive(rest)
@@ -90,6 +87,8 @@ def parse_address(text: str) -> Address:
 
 def require_packages(address: Address) -> None:
     """Require the packages of the protocol. Raises `OperatorError` with the command that installs a missing one."""
+    if address.protocol not in PROTOCOLS:
+        return  # a plug-in, which says itself what it needs
     needs = StoreAddress(address.protocol, "").needs
     for package in ("fsspec", needs.package):
         require_module(package, by=f"a source with the protocol {address.protocol}", extra=needs.extra)

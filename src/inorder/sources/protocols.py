@@ -1,8 +1,11 @@
 """The protocols of remote sources, and what tells that an object has changed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+from inorder.errors import OperatorError
+from inorder.extensions.registry import Plugin, Registry
 
 RACY_S = 60.0
 """How long after its last change an object is racy where only a time in seconds tells its versions apart: another
@@ -17,6 +20,33 @@ class RemoteProtocol(NamedTuple):
     """The fields of a listing that identify a version of an object, besides its size. Those that are there count."""
     times: tuple[str, ...] = ()
     """Those of them that are times in seconds: alone they do not tell two changes within a second apart."""
+    plugin: Plugin | None = None
+    """What opens the filesystem; None: fsspec does."""
+
+
+class Source(Protocol):
+    """Opens a remote source. A plug-in of the kind `sources` is one; its name is the scheme of addresses.
+
+    The contract is that of the sources that are built in, and will change: a filesystem as fsspec has them, of which
+    `info(path)`, `ls(path, detail)`, `cat_file(path, start, end)` and `open(path, "rb")` are called.
+
+    >>> class LogBook:
+    ...     identity = ("version",)
+    ...     def open_filesystem(self):
+    ...         import fsspec
+    ...         return fsspec.filesystem("memory")
+    >>> LogBook().identity
+    ('version',)
+    """
+
+    @property
+    def identity(self) -> Sequence[str]:
+        """The fields of an entry of `ls` that identify a version of an object, besides its size."""
+        ...
+
+    def open_filesystem(self) -> Any:
+        """Return the filesystem. Called once per process."""
+        ...
 
 
 PROTOCOLS: dict[str, RemoteProtocol] = {
@@ -29,9 +59,28 @@ PROTOCOLS: dict[str, RemoteProtocol] = {
     "zip": RemoteProtocol(("CRC", "date_time")),
     "memory": RemoteProtocol(("created",)),
 }
-"""The supported protocols."""
+"""The protocols that are built in."""
+
+
+def _adapt(plugin: Plugin) -> RemoteProtocol:
+    return RemoteProtocol(tuple(plugin.load().identity), plugin=plugin)
+
+
+TABLE = Registry("sources", PROTOCOLS, _adapt)
+"""All protocols: those above, and plug-ins."""
 ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "ssh": "sftp"}
 """Other names of some of them."""
+
+
+def find_protocol(name: str) -> RemoteProtocol:
+    """Return the row of a protocol. Raises OperatorError if there is none."""
+    found = None if name == "file" else TABLE.find(name)
+    if found is None:
+        known = ", ".join(sorted({*PROTOCOLS, *ALIASES, "file"}))
+        raise OperatorError(
+            f"unknown protocol {name!r} of a source; supported: {known}, and plug-ins (see `inorder plugins`)"
+        )
+    return found
 
 
 def make_fingerprint(protocol: str, info: Mapping[str, Any], now_s: float) -> str:
@@ -40,11 +89,13 @@ def make_fingerprint(protocol: str, info: Mapping[str, Any], now_s: float) -> st
     An object that only a time identifies, and that was changed shortly before `now_s`, gets a fingerprint of its own
     in every listing, so that a later run reads it again.
     """
-    rules = PROTOCOLS[protocol]
+    rules = find_protocol(protocol)
     found = {name: _normalize(info[name]) for name in rules.identity if info.get(name) not in (None, "", "null")}
     if not found:
         return ""
     text = "; ".join([*(f"{name}={value}" for name, value in found.items()), f"size={info.get('size')}"])
+    if rules.plugin is not None:
+        text += f"; plugin={rules.plugin.identity}"
     is_weak = all(name in rules.times for name in found)
     if is_weak and any(_is_recent(info[name], now_s) for name in found):
         text += f"{_LISTED}{now_s!r}"

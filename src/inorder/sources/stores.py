@@ -21,7 +21,7 @@ from inorder.stage.sources import is_address
 from .address import Address, parse_address
 from .limits import WINDOW_S, FetchLimits
 from .problems import CHANGED, RemoteProblem
-from .protocols import is_same_version, make_fingerprint
+from .protocols import find_protocol, is_same_version, make_fingerprint
 from .web import SlowResponse, has_local_host, open_client, receive
 
 _PIECE_BYTES = 2**20
@@ -267,6 +267,9 @@ _KINDS: dict[str, type[Store]] = {
 
 def open_store(address: Address, limits: FetchLimits) -> Store:
     """Open the store of an address. Credentials come from the environment of the protocol."""
+    plugin = find_protocol(address.protocol).plugin
+    if plugin is not None:
+        return Store(address.protocol, plugin.load().open_filesystem())
     import fsspec
 
     silence_packages()

@@ -15,7 +15,8 @@ IGNORE_FILE = ".inorderignore"
 """Lists paths to leave out, in the syntax of `.gitignore`."""
 
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)://")
+"""A protocol, or the plug-in `module:name`."""
 
 
 def is_address(source: str | Path) -> bool:

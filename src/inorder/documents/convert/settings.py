@@ -18,6 +18,9 @@ from inorder.documents.readers.registry import (
     require_docling,
     require_ocr,
 )
+from inorder.errors import require
+
+from .plugin_steps import NO_STEPS, find_steps
 
 NAME = "doctags"
 VERSION = 1
@@ -35,6 +38,8 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A PDF with more pages than this is read in parts of this many pages; 0: never. The result is the same."""
     reader: str = "native"
     """Which readers to use for the kinds that several can read: `native`, `docling`, or the name of a plug-in."""
+    steps: str = NO_STEPS
+    """Plug-ins that change documents, in this order, with commas between them."""
     ocr: bool = False
     """Whether to recognize the text of images, and of PDF pages that have no text layer."""
     html: Extent = "article"
@@ -58,6 +63,9 @@ def require_readers(settings: ConvertSettings) -> None:
         list_extensions(require_plugin(settings.reader))
     if settings.ocr:
         require_ocr()
+    for plugin in find_steps(settings.steps):
+        plugin.load()
+        require(settings.reader != DOCLING, f"the step {plugin} cannot change documents that docling has read")
 
 
 def settings_of(settings: ConvertSettings, kind: str) -> dict[str, str]:
@@ -66,6 +74,11 @@ def settings_of(settings: ConvertSettings, kind: str) -> dict[str, str]:
         return {each: _join(settings_of(settings, each)) for each in [*sorted(READERS), "image"]}
     if settings.uses_docling(kind):
         return {"kind": kind, "reader": docling_version()}
+    steps = ", ".join(plugin.identity for plugin in find_steps(settings.steps))
+    return _describe_reader(settings, kind) | ({"steps": steps} if steps else {})
+
+
+def _describe_reader(settings: ConvertSettings, kind: str) -> dict[str, str]:
     if is_plugin_kind(kind):
         return {"kind": kind, "reader": reader_version(kind)}
     if kind not in READERS:

@@ -11,6 +11,7 @@ from inorder.documents.model import Document, Picture, Table
 from inorder.documents.readers.docling import PDF_NOT_CONVERTED
 from inorder.documents.readers.registry import PASSWORD_KINDS, docling_version, load_reader
 
+from .plugin_steps import apply_steps
 from .resources import Resources
 from .settings import ConvertSettings
 from .stored import StoredDocument, pack_document
@@ -67,6 +68,7 @@ def _read(
 
 def describe(document: Document, content: bytes, name: str, kind: str, settings: ConvertSettings) -> Converted:
     """Return the result for a document that was read from this file."""
+    document = apply_steps(document, name, settings.steps)
     binary_hash = int.from_bytes(hashlib.sha256(content).digest()[:8], "big")
     stored, packed = pack_document(StoredDocument(os.path.basename(name), binary_hash, document))
     kinds = [type(block) for block in document.blocks]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.embed.providers.cross_encoder import open_cross_encoder
+from inorder.documents.embed.providers.registry import CROSS_ENCODER, PROVIDERS, open_dense
 from inorder.documents.embed.providers.registry import KIND as PROVIDER
-from inorder.documents.embed.providers.registry import PROVIDERS, open_dense
 from inorder.errors import require
 from inorder.extensions.registry import Plugin, Registry, list_named
 from inorder.index.hits import Hit
@@ -25,7 +25,6 @@ from .fusion import MODEL_WEIGHT, dense_weight, scale
 
 HITS_MAX = 50
 """Hits that are ordered again."""
-CROSS_ENCODER = "cross-encoder"
 KIND = "rerankers"
 TABLE: Registry[str | Plugin] = Registry(KIND, {CROSS_ENCODER: CROSS_ENCODER}, lambda plugin: plugin)
 """What reads a question and a text together: that above, and plug-ins. A dense provider is one, too."""

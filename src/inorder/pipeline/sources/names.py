@@ -172,7 +172,8 @@ def normalize_location(argument: str) -> str:
     if not is_address(argument):
         return os.path.abspath(argument)
     scheme, mark, rest = hide_credentials(argument).partition("://")
-    return f"{scheme.lower()}{mark}{rest.rstrip('/') or rest}"
+    scheme = scheme if ":" in scheme else scheme.lower()  # `module:name`
+    return f"{scheme}{mark}{rest.rstrip('/') or rest}"
 
 
 def _identify(location: str) -> str:

@@ -70,7 +70,7 @@ def show(
         warn("--stage", f"inorder config show {stage}")
     found, values = _resolve(given, step or stage or RUN)
     if as_json:
-        print_json(_describe(found, values, ("value", "origin", "is_trusted")))
+        print_json(_describe(found, values, ("value", "origin")))
         return
     print_out(
         *format_table([(name, _format(name, value.value), _describe_origin(value)) for name, value in values.items()])
@@ -86,7 +86,7 @@ def diff(step: _Of = None, as_json: JsonOption = False, *, given: Given) -> None
     found, values = _resolve(given, step or RUN)
     changed = {name: value for name, value in values.items() if value.value != value.default}
     if as_json:
-        print_json(_describe(found, changed, Value._fields))
+        print_json(_describe(found, changed, ("value", "origin", "default")))
         return
     for name, value in changed.items():
         default = _format(name, value.default)
@@ -232,7 +232,10 @@ def _list_own(reader: SettingsReader, step: str) -> dict[str, Value]:
 
 
 def _describe(found: Settings, values: Mapping[str, Value], fields: Sequence[str]) -> dict[str, Any]:
-    options = {name: {field: getattr(value, field) for field in fields} for name, value in values.items()}
+    options = {
+        name: {field: getattr(value, field) for field in fields} | ({} if value.is_trusted else {"is_trusted": False})
+        for name, value in values.items()
+    }
     return {"file": found.file, "profile": found.profile, "options": options}
 
 

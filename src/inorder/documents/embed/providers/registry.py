@@ -62,6 +62,8 @@ PROVIDERS = {
     "openai": ProviderRow("dense", "io", ("server.provider", "open_server")),
     "splade": ProviderRow("sparse", "gpu", ("splade", "open_splade")),
 }
+CROSS_ENCODER = "cross-encoder"
+"""The name of the reranker that is built in."""
 KIND = "providers"
 TABLE: Registry[ProviderRow | Plugin] = Registry(KIND, PROVIDERS, lambda plugin: plugin)
 """All providers: those above, and plug-ins."""

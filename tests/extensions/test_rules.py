@@ -1,0 +1,175 @@
+"""The rules for plug-ins: the example keeps them, and each is broken by a plug-in that is wrong in one thing."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inorder.documents.embed.providers.registry import open_dense
+from inorder.plugins import Document, Paragraph, ReadError
+from inorder.testing import PROVIDER_RULES, READER_RULES, BrokenRule
+from tests.extensions.conftest import LAMP
+from tests.support.plugin_package import EXAMPLE
+
+pytestmark = pytest.mark.req("PLG-1")
+
+
+@pytest.fixture
+def example_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Imports a module of the example."""
+    monkeypatch.syspath_prepend(EXAMPLE / "src")
+    yield lambda name: importlib.import_module(f"lighthouse.{name}")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lighthouse"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("rule", READER_RULES, ids=lambda rule: rule.__name__)
+def test_the_reader_of_the_example_keeps_every_rule(rule: Any, example_module: Callable[[str], Any]) -> None:
+    rule(example_module("reader").LampReader, LAMP.encode())
+
+
+@pytest.mark.parametrize("rule", PROVIDER_RULES, ids=lambda rule: rule.__name__)
+def test_providers_of_the_example_and_of_the_package_keep_every_rule(
+    rule: Any, example_module: Callable[[str], Any]
+) -> None:
+    module = example_module("provider")
+    for make in (lambda: module.Letters(""), lambda: module.Lengths(""), lambda: open_dense("hash:8")):
+        rule(make)
+
+
+class PlainReader:
+    """Keeps all rules."""
+
+    extensions: Any = ("txt",)
+    count = 0
+
+    def read(self, data: bytes, name: str) -> Any:
+        try:
+            return Document(name=name, mimetype="text/plain", blocks=[Paragraph(text=data.decode())])
+        except UnicodeDecodeError:
+            raise ReadError("not text") from None
+
+
+class WithDots(PlainReader):
+    extensions = (".TXT",)
+
+
+class WithoutDocument(PlainReader):
+    def read(self, data: bytes, name: str) -> Any:
+        return data
+
+
+class WithOtherTypes(PlainReader):
+    def read(self, data: bytes, name: str) -> Any:
+        return Document(name=name, mimetype="text/plain", blocks=[Paragraph(text=data)])  # type: ignore[arg-type]
+
+
+class WithMemory(PlainReader):
+    def read(self, data: bytes, name: str) -> Any:
+        PlainReader.count += 1
+        return Document(name=name, mimetype="text/plain", blocks=[Paragraph(text=str(PlainReader.count))])
+
+
+class WithAnyError(PlainReader):
+    def read(self, data: bytes, name: str) -> Any:
+        return Document(name=name, mimetype="text/plain", blocks=[Paragraph(text=data.decode())])
+
+
+@pytest.mark.parametrize(
+    ("reader", "broken"),
+    [
+        (PlainReader, None),
+        (WithDots, "names_its_types"),
+        (WithoutDocument, "returns_a_document"),
+        (WithOtherTypes, "returns_what_can_be_stored"),
+        (WithMemory, "reads_the_same_again"),
+        (WithAnyError, "says_what_it_cannot_read"),
+    ],
+)
+def test_a_reader_that_is_wrong_in_one_thing_breaks_its_rule(reader: Any, broken: str | None) -> None:
+    assert broken in (None, *find_broken(READER_RULES, reader, b"some text"))
+    assert broken is not None or find_broken(READER_RULES, reader, b"some text") == []
+
+
+class PlainProvider:
+    """Keeps all rules."""
+
+    name = "plain"
+    dimensions = 2
+    is_open = True
+
+    def embed(self, texts: Any) -> Any:
+        return np.array([[0.6, 0.8]] * len(texts), np.float32).reshape(len(texts), 2)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+class Nameless(PlainProvider):
+    name = ""
+
+
+class Short(PlainProvider):
+    def embed(self, texts: Any) -> Any:
+        return super().embed(texts) / 2
+
+
+class ByPlace(PlainProvider):
+    def embed(self, texts: Any) -> Any:
+        angles = np.arange(len(texts))
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+class Picky(PlainProvider):
+    def embed(self, texts: Any) -> Any:
+        for text in texts:
+            text.encode()
+        return super().embed(texts)
+
+
+class ClosedOnce(PlainProvider):
+    def close(self) -> None:
+        if not self.is_open:
+            raise ValueError("closed")
+        self.is_open = False
+
+
+class Descending:
+    name, vocabulary_size = "descending", 8
+
+    def encode(self, texts: Any) -> Any:
+        return [(np.array([3, 1], np.int32), np.ones(2, np.float32)) for _ in texts]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("provider", "broken"),
+    [
+        (PlainProvider, None),
+        (Nameless, "says_what_it_is"),
+        (Short, "gives_one_vector_per_text"),
+        (Descending, "gives_one_vector_per_text"),
+        (ByPlace, "gives_a_text_the_same_vector_wherever_it_stands"),
+        (Picky, "takes_odd_texts"),
+        (ClosedOnce, "can_be_closed_twice"),
+    ],
+)
+def test_a_provider_that_is_wrong_in_one_thing_breaks_its_rule(provider: Any, broken: str | None) -> None:
+    assert broken in (None, *find_broken(PROVIDER_RULES, provider))
+    assert broken is not None or find_broken(PROVIDER_RULES, provider) == []
+
+
+def find_broken(rules: Any, make: Any, *sample: bytes) -> list[str]:
+    """The names of the rules that do not hold."""
+    found = []
+    for rule in rules:
+        try:
+            rule(make, *sample)
+        except (BrokenRule, ValueError):
+            found.append(rule.__name__)
+    return found
