@@ -5,9 +5,8 @@ A plug-in is an object of another package. It is named as `module:name`, or has 
 `inorder.testing` has rules to test one with.
 """
 
-import importlib
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from inorder.documents.model import (
     Cell,
@@ -24,13 +23,14 @@ from inorder.documents.model import (
     Title,
 )
 from inorder.errors import ReadError
+from inorder.lazy_names import make_getattr
 
 if TYPE_CHECKING:
-    from inorder.documents.convert.plugin_steps import Step
+    from inorder.documents.convert.plugin_steps import StepPlugin
     from inorder.documents.embed.providers.base import DenseProvider, SparseProvider
     from inorder.documents.embed.providers.cross_encoder import Reranker
     from inorder.sinks.base import Position
-    from inorder.sources.protocols import Source
+    from inorder.sources.protocols import SourcePlugin
     from inorder.targets.base import (
         ExportedChunk,
         ExportedDocument,
@@ -62,9 +62,9 @@ __all__ = [
     "ReadError",
     "Reader",
     "Reranker",
-    "Source",
+    "SourcePlugin",
     "SparseProvider",
-    "Step",
+    "StepPlugin",
     "Table",
     "Target",
     "TargetChanges",
@@ -80,8 +80,8 @@ _MODULE_OF = {
     "DenseProvider": "inorder.documents.embed.providers.base",
     "SparseProvider": "inorder.documents.embed.providers.base",
     "Reranker": "inorder.documents.embed.providers.cross_encoder",
-    "Step": "inorder.documents.convert.plugin_steps",
-    "Source": "inorder.sources.protocols",
+    "StepPlugin": "inorder.documents.convert.plugin_steps",
+    "SourcePlugin": "inorder.sources.protocols",
     "Position": "inorder.sinks.base",
     "ExportedChunk": _TARGETS,
     "ExportedDocument": _TARGETS,
@@ -121,11 +121,7 @@ class Reader(Protocol):
 
 
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module 'inorder.plugins' has no attribute {name!r}")
-        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    __getattr__ = make_getattr(__name__, _MODULE_OF)
 
 
 def __dir__() -> list[str]:

@@ -7,9 +7,9 @@
 * `READER_RULES` and `PROVIDER_RULES`: those that readers and providers of plug-ins must keep.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from inorder.lazy_names import make_getattr
 from inorder.sim.clock import VirtualClock
 from inorder.sim.crash.power_loss import PowerLossState, power_losses
 from inorder.sim.disk.contents import Medium
@@ -19,8 +19,8 @@ from inorder.sinks.testing import RULES as SINK_RULES
 from inorder.sinks.testing import BrokenRule, ReferenceRun, SinkHarness
 
 if TYPE_CHECKING:
-    from inorder.documents.embed.providers.testing import RULES as PROVIDER_RULES
-    from inorder.documents.readers.testing import RULES as READER_RULES
+    from inorder.documents.embed.providers.testing import PROVIDER_RULES
+    from inorder.documents.readers.testing import READER_RULES
 
 __all__ = [
     "PROVIDER_RULES",
@@ -38,19 +38,15 @@ __all__ = [
     "power_losses",
 ]
 
-_MODULE_OF = {
-    "PROVIDER_RULES": "inorder.documents.embed.providers.testing",
-    "READER_RULES": "inorder.documents.readers.testing",
-}
-"""Rules that are imported on first use: they need packages that tests of sinks do not need."""
-
-
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module 'inorder.testing' has no attribute {name!r}")
-        return importlib.import_module(_MODULE_OF[name]).RULES
+    # Imported on first use: they need packages that tests of sinks do not need.
+    __getattr__ = make_getattr(
+        __name__,
+        {
+            "PROVIDER_RULES": "inorder.documents.embed.providers.testing",
+            "READER_RULES": "inorder.documents.readers.testing",
+        },
+    )
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from inorder.extensions.registry import CONTRACTS
 from tests.docs.pages import ROOT, files, pages, read
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
@@ -18,8 +19,8 @@ _DOTTED = re.compile(r"^inorder(?:\.[A-Za-z_]\w*)+$")
 
 NOT_OURS = {"sub.py", "job.py", "fetch.py", "squares.py", "cluster.svg", "worker.py"}
 """Files that a reader makes while following a page."""
-NOT_MODULES = ("inorder.toml", "inorder.schema", "inorder.cfg_hash")
-"""What looks like a module: a settings file, and keys of Parquet files."""
+NOT_MODULES = ("inorder.toml", "inorder.schema", "inorder.cfg_hash", *(f"inorder.{kind}" for kind in CONTRACTS))
+"""What looks like a module: a settings file, keys of Parquet files, and groups of entry points."""
 
 
 def code_spans(page: str) -> list[str]:

@@ -44,8 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": LIBRARY | {FACE, "pipeline", "serve"},
     "__main__": {"cli"},
     "sim": LIBRARY | {FACE},
-    "plugins": {"documents", "errors", "index", "sinks", "sources", "targets"},
-    "testing": {"documents", "sim", "sinks"},
+    "plugins": {"documents", "errors", "lazy_names", "sinks", "sources", "targets"},
+    "testing": {"documents", "lazy_names", "sim", "sinks"},
 }
 
 

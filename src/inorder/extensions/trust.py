@@ -50,7 +50,7 @@ def require_trusted(data: str, key: str, value: str) -> None:
     if _hash_recorded(data, key, value) not in _read_agreed():
         raise OperatorError(
             f"{data} records {key} = {value}, which is not trusted: such settings {_WHY}, and DATA may come from "
-            f"somebody else; give it again, or run `inorder config trust --data {data}`"
+            f"others; give it again, or run `inorder config trust --data {data}`"
         )
 
 

@@ -24,7 +24,7 @@ class RemoteProtocol(NamedTuple):
     """What opens the filesystem; None: fsspec does."""
 
 
-class Source(Protocol):
+class SourcePlugin(Protocol):
     """Opens a remote source. A plug-in of the kind `sources` is one; its name is the scheme of addresses.
 
     The contract is that of the sources that are built in, and will change: a filesystem as fsspec has them, of which

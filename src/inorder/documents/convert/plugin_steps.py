@@ -10,7 +10,7 @@ NO_STEPS = "none"
 TABLE: Registry[Plugin] = Registry("steps", {}, lambda plugin: plugin)
 
 
-class Step(Protocol):
+class StepPlugin(Protocol):
     """Changes a document after it was read, and before it is chunked. A plug-in of the kind `steps` is one.
 
     >>> from inorder.plugins import Document, Paragraph

@@ -71,7 +71,7 @@ def says_what_it_cannot_read(make: MakeReader, sample: bytes) -> None:
             raise_broken(f"a damaged file must raise ReadError, got {type(error).__name__}: {error}")
 
 
-RULES = (
+READER_RULES = (
     names_its_types,
     returns_a_document,
     returns_what_can_be_stored,

@@ -120,8 +120,8 @@ def trust(data: DataOption = None) -> None:
     """Trust inorder.toml of the current directory as it is now, or with --data what DATA records.
 
     Settings that run code, read secrets or send content elsewhere count on the command line, in the environment, and in
-    inorder.toml of your own configuration folder. In a file that may come from somebody else they count once you have
-    read them and trust them. A file that has changed is not trusted any more.
+    inorder.toml of your own configuration folder. In a file that may come from others they count once you have read and
+    trusted them. A file that has changed is not trusted any more.
     """
     if data is not None:
         _trust_data(data)

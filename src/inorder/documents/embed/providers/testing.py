@@ -71,7 +71,7 @@ def can_be_closed_twice(make: MakeProvider) -> None:
     provider.close()
 
 
-RULES = (
+PROVIDER_RULES = (
     says_what_it_is,
     gives_one_vector_per_text,
     gives_a_text_the_same_vector_wherever_it_stands,
