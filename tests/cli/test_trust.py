@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +43,8 @@ class Provider:
 
 reader = Reader()
 """
-HARMLESS = {"data", "telemetry_dir", "metrics_file", "collection", "tokenizer"}
-"""Options with any text as their value that name files of the user's, and nothing else."""
+HARMLESS = {"data", "collection", "tokenizer"}
+"""Options with any text as their value that run, read and send nothing."""
 UNTRUSTED = [
     ("reader", "mine:reader"),
     ("dense", "mine:Provider"),
@@ -53,6 +55,8 @@ UNTRUSTED = [
     ("password_file", "/etc/hostname"),
     ("to", "postgresql://127.0.0.1:9/db"),
     ("ray_address", "127.0.0.1:9"),
+    ("metrics_file", "/tmp/elsewhere/metrics"),
+    ("telemetry_dir", "/tmp/elsewhere"),
 ]
 
 
@@ -115,7 +119,7 @@ def test_harmless_settings_need_no_trust(cli: CommandLine) -> None:
 def test_a_file_is_trusted_by_its_content_and_its_place(cli: CommandLine) -> None:
     write_settings(cli, reader="mine:reader")
     trusted = cli.run_in_process("config", "trust")
-    assert (trusted.code, len(trusted.err.splitlines())) == (0, 1)
+    assert (trusted.code, trusted.out, len(trusted.err.splitlines())) == (0, "[default] reader = mine:reader\n", 1)
     ended = run(cli)
     assert ended.code == 0, ended.err
     assert was_imported(cli)
@@ -227,6 +231,21 @@ def test_what_the_data_of_somebody_else_records_does_not_count(cloned: CommandLi
     ended = cloned.run_in_process(*command.split())
     assert is_refused(ended, said, "inorder config trust --data"), ended
     assert not was_imported(cloned)
+
+
+@pytest.mark.slow
+def test_a_kind_of_file_that_data_of_somebody_else_names_is_no_module(cli: CommandLine) -> None:
+    (cli.folder / "package").mkdir()
+    cli.write("package/__init__.py", MINE)
+    cli.write("package/part.py", MINE)
+    assert run(cli, "--dense", "none").code == 0
+    with closing(sqlite3.connect(cli.data / "library.sqlite")) as library:
+        changed = library.execute("UPDATE items SET kind = 'document:package.part:reader' WHERE kind LIKE 'document:%'")
+        assert changed.rowcount == 1
+        library.commit()
+    for command in ("plan", "chunk --tokens-max 9", "embed --dense hash:8", "explain sources/a.txt", "run sources"):
+        cli.run_in_process(*command.split())
+        assert not was_imported(cli), command
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ class OptionSpec(NamedTuple):
     meanings: Mapping[str, str] = {}
     """What a default means that does not speak for itself."""
     needs_trust: Callable[[Any], bool] = lambda value: False
-    """Whether a value runs code, reads secrets or sends content elsewhere: see `inorder.extensions.trust`."""
+    """Whether a value runs code, reads secrets or sends content elsewhere: see `extensions.trust`."""
 
     @property
     def field(self) -> str:

@@ -47,8 +47,21 @@ SHARED = index_by_name(
         "commit_thread", FlagType(), "Commit on a thread of its own, so that waiting for the disk delays no worker."
     ),
     _output("telemetry", FlagType(), "Write events and metrics of the run as JSON lines."),
-    _output("telemetry_dir", TextType("none"), "Directory for telemetry.", "DIR", meanings={"none": "DATA/telemetry"}),
-    _output("metrics_file", TextType("none"), "Write metrics for Prometheus to this file at the end.", "PATH"),
+    _output(
+        "telemetry_dir",
+        TextType("none"),
+        "Directory for telemetry.",
+        "DIR",
+        meanings={"none": "DATA/telemetry"},
+        needs_trust=unless(None),
+    ),
+    _output(
+        "metrics_file",
+        TextType("none"),
+        "Write metrics for Prometheus to this file at the end.",
+        "PATH",
+        needs_trust=unless(None),
+    ),
     _execution(
         "workers", IntegerType(1, WORKERS_MAX, "auto"), "Items at a time.", meanings={"auto": "one per CPU or more"}
     ),

@@ -147,6 +147,16 @@ class SettingsReader:
             raise OperatorError(describe_untrusted(FILE, untrusted))
         return StageSettings(values, self._file, self._profile)
 
+    def list_untrusted(self) -> dict[str, Any]:
+        """The values in all tables that are not trusted, by table and key."""
+        return {
+            f"[{table}] {key}": value.value
+            for tables in self._tables
+            for table, values in tables.items()
+            for key, value in values.items()
+            if not value.is_trusted
+        }
+
     def require_only(self, stages: Iterable[str], names: Collection[str]) -> None:
         """Raise OperatorError if the table of one of these stages sets another option."""
         for stage in stages:

@@ -47,10 +47,11 @@ def import_installed(name: str) -> Any:
 
 
 def look_here() -> None:
-    """Have Python look for modules in the current directory, too."""
+    """Have Python look for modules in the current directory, too: last, because that may be a repository of somebody
+    else, whose modules must not hide installed ones."""
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)
 
 
 def load_entry(entry: EntryName, *, is_installed: bool = False) -> Any:

@@ -60,6 +60,6 @@ def guess_kind(name: str, size: int) -> str:
 def find_reason_not_read(kind: str, settings: ConvertSettings) -> str:
     """Return why files of this kind are not read; empty: they are."""
     is_read = kind in READERS or (kind == "image" and settings.ocr) or kind == ANY or settings.uses_docling(kind)
-    if is_read or (kind not in _REASONS and is_plugin_kind(kind)):
+    if is_read or (kind not in _REASONS and is_plugin_kind(kind, settings.reader)):
         return ""
     return _REASONS.get(kind, f"not a document ({kind})")

@@ -79,7 +79,7 @@ def settings_of(settings: ConvertSettings, kind: str) -> dict[str, str]:
 
 
 def _describe_reader(settings: ConvertSettings, kind: str) -> dict[str, str]:
-    if is_plugin_kind(kind):
+    if is_plugin_kind(kind, settings.reader):
         return {"kind": kind, "reader": reader_version(kind)}
     if kind not in READERS:
         return {"kind": kind, "reader": image_version() if settings.ocr and kind == "image" else ""}

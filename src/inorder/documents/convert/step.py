@@ -9,7 +9,9 @@ import msgspec
 
 from inorder.documents.model import Document, Picture, Table
 from inorder.documents.readers.docling import PDF_NOT_CONVERTED
-from inorder.documents.readers.registry import PASSWORD_KINDS, docling_version, load_reader
+from inorder.documents.readers.plugins import is_plugin_kind
+from inorder.documents.readers.registry import PASSWORD_KINDS, READERS, docling_version, load_reader
+from inorder.errors import ReadError
 
 from .plugin_steps import apply_steps
 from .resources import Resources
@@ -62,6 +64,8 @@ def _read(
         from inorder.documents.readers.html import reader as html
 
         return html.read(content, name, settings.html)
+    if kind not in READERS and not is_plugin_kind(kind, settings.reader):
+        raise ReadError(f"no reader for files of the kind {kind}")
     read = load_reader(kind)
     return read(content, name, resources.passwords) if kind in PASSWORD_KINDS else read(content, name)
 

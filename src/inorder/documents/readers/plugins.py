@@ -25,9 +25,12 @@ class InstalledReaders(NamedTuple):
     """Those that cannot be used, and why."""
 
 
-def is_plugin_kind(kind: str) -> bool:
-    """Whether files of this kind are read by a plug-in: then it is the name of that."""
-    return kind not in READERS and kind not in NOT_READERS and TABLE.find(kind) is not None
+def is_plugin_kind(kind: str, reader: str) -> bool:
+    """Whether files of this kind are read by a plug-in: then it is the name of that. `module:name` is one only if it is
+    the reader that the user has named: the kind may come from DATA of somebody else."""
+    if kind in READERS or kind in NOT_READERS:
+        return False
+    return kind == reader or (":" not in kind and TABLE.find(kind) is not None)
 
 
 def find_named(name: str, reader: str) -> str:

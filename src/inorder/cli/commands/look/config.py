@@ -129,7 +129,8 @@ def trust(data: DataOption = None) -> None:
     content = read_content(FILE)
     if content is None:
         raise OperatorError(f"no {FILE} in the current directory; --data DIR trusts what DATA records")
-    SettingsReader({}, shows_untrusted=True)  # raises for a file with mistakes
+    found = SettingsReader({}, shows_untrusted=True).list_untrusted()
+    print_out(*(f"{key} = {_format(key.rpartition(' ')[2], value)}" for key, value in found.items()))
     trust_file(FILE, content)
     info(f"trusted {os.path.abspath(FILE)}, until it changes")
 
