@@ -11,6 +11,7 @@ import pytest
 
 from inorder.cli.option_types import AddressType, TextType
 from inorder.cli.options import ALL
+from tests.sources.bucket import Bucket, clear
 from tests.support.command_line import CommandLine, CommandResult
 from tests.support.plugin_package import install
 
@@ -146,6 +147,13 @@ def test_a_link_is_trusted_by_what_it_leads_to(cli: CommandLine, tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_a_copy_for_search_of_the_user_s_own_data_is_trusted(cli: CommandLine) -> None:
+    run(cli, "--dense", "mine:Provider")
+    assert cli.run_in_process("export", "search", "--to", "copy").code == 0
+    assert cli.run_in_process("search", "lamp", "--data", "copy").code == 0
+
+
+@pytest.mark.slow
 def test_what_the_user_gives_counts_in_place_of_what_is_not_trusted(cli: CommandLine, tmp_path: Path) -> None:
     write_settings(cli, reader="mine:nobody")
     assert run(cli, "--reader", "native").code == 0
@@ -231,6 +239,23 @@ def test_what_the_data_of_somebody_else_records_does_not_count(cloned: CommandLi
     ended = cloned.run_in_process(*command.split())
     assert is_refused(ended, said, "inorder config trust --data"), ended
     assert not was_imported(cloned)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["plan", "chunk", "retry"])
+def test_a_remote_source_that_the_data_of_somebody_else_names_is_not_asked(cli: CommandLine, command: str) -> None:
+    bucket = Bucket(cli.folder)
+    bucket.put({"a.md": b"The lamp burns oil.", "broken.pdf": b"%PDF-1.4 broken"})
+    try:
+        ended = cli.run_in_process("run", "memory://bucket", "--workers", "1", "--policy", "io")
+        assert ended.code == 3, ended.err
+        shutil.copytree(cli.data, cli.folder / "cloned")
+        ended = cli.run_in_process(command, "--data", "cloned")
+        assert is_refused(ended, "records source = memory://bucket"), ended
+        assert cli.run_in_process("config", "trust", "--data", "cloned").out == "source = memory://bucket\n"
+        assert "not trusted" not in cli.run_in_process(command, "--data", "cloned").err
+    finally:
+        clear()
 
 
 @pytest.mark.slow

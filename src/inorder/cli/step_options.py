@@ -19,10 +19,10 @@ _limit = partial(make_part_option, Section.CONTENT, "server")
 """Declares a limit of the providers `tei` and `openai`."""
 
 
-def _is_foreign(spec: str) -> bool:
+def _is_foreign(spec: object) -> bool:
     from inorder.documents.embed.providers.registry import needs_trust
 
-    return spec != "none" and needs_trust(spec)
+    return spec != "none" and needs_trust(str(spec))
 
 
 OWN = {

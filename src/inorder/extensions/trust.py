@@ -45,12 +45,20 @@ def trust_recorded(data: str, key: str, value: str) -> None:
         _add(_hash_recorded(data, key, value), f"{os.path.realpath(data)} {key}")
 
 
+def carry_trust(data: str, other: str, key: str, value: str) -> None:
+    """Agree to what an export of DATA records if the user has agreed to it in DATA."""
+    if _hash_recorded(data, key, value) in _read_agreed():
+        trust_recorded(other, key, value)
+
+
 def require_trusted(data: str, key: str, value: str) -> None:
-    """Raise OperatorError if DATA records a value that the user has not agreed to."""
+    """Raise OperatorError if DATA, or an export in a database, records a value that the user has not agreed to."""
     if _hash_recorded(data, key, value) not in _read_agreed():
+        command = f"run `inorder config trust --data {data}`"
+        way = "export to it yourself" if "://" in data else f"give it again, or {command}"
         raise OperatorError(
-            f"{data} records {key} = {value}, which is not trusted: such settings {_WHY}, and DATA may come from "
-            f"others; give it again, or run `inorder config trust --data {data}`"
+            f"{data} records {key} = {value}, which is not trusted: such settings {_WHY}, and what is recorded may "
+            f"come from others; {way}"
         )
 
 
@@ -84,7 +92,7 @@ def _hash_file(path: str, content: bytes) -> str:
 
 
 def _hash_recorded(data: str, key: str, value: str) -> str:
-    return _hash("data", os.path.realpath(data), key, value)
+    return _hash("data", data if "://" in data else os.path.realpath(data), key, value)
 
 
 def _hash(*parts: str) -> str:

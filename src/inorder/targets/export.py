@@ -17,6 +17,7 @@ import msgspec
 
 from inorder.engines.attempt import Skip
 from inorder.errors import InfrastructureError, require
+from inorder.extensions.trust import carry_trust
 from inorder.host.credentials import hide_credentials
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import PassPlan, StageHooks, StageOutcome, WorkItem
@@ -66,6 +67,7 @@ def export_index(
     for _ in range(_ATTEMPTS):
         with closing(IndexReader(data)) as index:
             count = index.count()
+            carry_trust(data, address, "dense", index.layout.provider)
             with closing(_open_target(address, settings, index.layout)) as target:
                 found = _run(address, index, target, chosen, origin or {})
             done = found if done is None else _add(done, found)

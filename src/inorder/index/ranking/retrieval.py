@@ -60,6 +60,7 @@ class Searcher:
         self._connection = connection
         self._matrix = VectorMatrix(connection, data)
         self._data = data
+        """DATA, or the address of an export: what says which provider made the vectors."""
         self._providers: dict[str, Any] = {}
 
     @cached_property

@@ -61,7 +61,7 @@ def search(address: str, collection: str, question: str, options: SearchOptions)
             with connection.transaction():
                 if read_version(connection, address, collection) is None:
                     raise OperatorError(f"{address}: no schema {collection} of an export; run `inorder export` first")
-                return answer_from(PostgresSearcher(connection, collection), query, options)
+                return answer_from(PostgresSearcher(connection, collection, address), query, options)
     except ServerGone as error:
         raise InfrastructureError(f"{address}: the connection was lost ({error}); ask again") from None
 
@@ -81,8 +81,9 @@ class _ServerVectors(VectorMatrix):
 class PostgresSearcher(Searcher):
     """Answers one query from one export. The chunks that the server returns are numbered as they come."""
 
-    def __init__(self, connection: Connection, collection: str) -> None:
+    def __init__(self, connection: Connection, collection: str, address: str) -> None:
         self._server = connection
+        self._data = address
         self._collection = collection
         has_vectors = bool(read_meta(connection, collection, "dimensions"))
         self._matrix = _ServerVectors(read_meta(connection, collection, "provider") if has_vectors else "")

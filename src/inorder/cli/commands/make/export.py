@@ -15,6 +15,8 @@ from inorder.cli.stage_runner import export_to_database
 from inorder.dataset.export.manifest import FORMATS
 from inorder.dataset.export.options import SHARD_BYTES, WHATS, ExportOptions, ExportOutcome, TableExport
 from inorder.errors import OperatorError, require
+from inorder.extensions.trust import carry_trust
+from inorder.library.opening import read_vectors_provider
 from inorder.library.whole.copying import export_search_copy
 from inorder.stage.sources import is_address
 from inorder.targets.registry import is_target
@@ -124,6 +126,7 @@ def export(
 def _export_search(data: str, to: str, *, as_json: bool) -> None:
     require(not is_address(to), f"a copy for search needs a folder; got {to!r}")
     export_search_copy(data, to)
+    carry_trust(data, to, "dense", read_vectors_provider(data))
     if as_json:
         print_json({"to": to, "what": _SEARCH})
     else:
