@@ -12,10 +12,10 @@ from inorder.cli.command_group import ExampleGroup, SectionedCommand
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.former_flags import warn
 from inorder.cli.keys import TIMEOUT, list_step_keys, suggest
-from inorder.cli.option_spec import OptionSpec
+from inorder.cli.option_spec import OptionSpec, Section
 from inorder.cli.options import ALL, EVERYDAY
 from inorder.cli.output import format_table, info, print_json, print_out
-from inorder.cli.parameters import DataOption, Given, JsonOption, make_argument, run_options
+from inorder.cli.parameters import Given, JsonOption, make_argument, make_option, run_options
 from inorder.cli.pipeline import (
     RUN,
     RUN_OPTIONS,
@@ -116,7 +116,11 @@ def keys(
 
 
 @config.command("trust", cls=SectionedCommand)
-def trust(data: DataOption = None) -> None:
+def trust(
+    data: Annotated[
+        str | None, make_option(Section.INPUT, "DIR", "Trust what this DATA records, instead. Default: none.", "--data")
+    ] = None,
+) -> None:
     """Trust inorder.toml of the current directory as it is now, or with --data what DATA records.
 
     Settings that run code, read secrets or send content elsewhere count on the command line, in the environment, and in
