@@ -18,6 +18,7 @@ from inorder.cli import command_group
 from inorder.cli.exit_codes import Interrupted
 from inorder.cli.options import ALL
 from inorder.cli.output import print_out
+from inorder.extensions.trust import trust_recorded
 from inorder.watch.loop import Watcher
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
@@ -226,6 +227,7 @@ def test_the_option_changes_what_is_printed(command: str, option: str, prepared:
     for name, arguments in (("without", row.without), ("with", (*row.without, *row.option))):
         folder = tmp_path / name
         shutil.copytree(prepared, folder)
+        trust_recorded(str(folder / ".inorder"), "stage", "jobs:picky")
         code, out, err = run_in_process(arguments, folder, clean_environment())
         outputs.append((code, out, err.replace(str(folder), "")))
     assert outputs[0] != outputs[1]
