@@ -115,6 +115,16 @@ def test_two_readers_with_one_name_are_named_and_neither_reads(cli: CommandLine,
     assert run(cli, "--reader", "one:reader")["changed"] == 2
 
 
+def test_two_readers_of_one_type_are_named_and_neither_reads(cli: CommandLine, add_package: AddPackage) -> None:
+    for package in ("one", "two"):
+        files = {f"{package}.py": READER.format(word=package)}
+        add_package(package, "1", {"inorder.readers": {package: f"{package}:reader"}}, files)
+    ended = cli.run_in_process("run", "sources", "--workers", "1")
+    assert ended.code == 0
+    assert ended.err.count("one of one 1 and two of two 1 read .lamp; choose one with --reader") == 1
+    assert run(cli, "--reader", "two")["changed"] == 2
+
+
 @pytest.mark.parametrize("name", ["nobody", "no_such_module:reader", "pdf", "jobs:count"])
 def test_a_reader_that_is_not_there_is_a_mistake_of_one_line(cli: CommandLine, name: str) -> None:
     ended = cli.run_in_process("run", "sources", "--reader", name)

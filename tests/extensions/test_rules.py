@@ -1,6 +1,7 @@
 """The rules for plug-ins: the example keeps them, and each is broken by a plug-in that is wrong in one thing."""
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,6 +39,16 @@ def test_providers_of_the_example_and_of_the_package_keep_every_rule(
     module = example_module("provider")
     for make in (lambda: module.Letters(""), lambda: module.Lengths(""), lambda: open_dense("hash:8")):
         rule(make)
+
+
+def test_the_readers_of_the_guide_keep_every_rule() -> None:
+    guide = (EXAMPLE.parents[1] / "docs" / "guides" / "plug-ins.md").read_text()
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(block, names)
+    for rule in READER_RULES:
+        rule(names["LampReader"], b"lens: It turns.\n")
+        names["test_my_reader"](rule)
 
 
 class PlainReader:

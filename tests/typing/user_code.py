@@ -7,7 +7,9 @@ from typing import Any, assert_type
 import inorder
 from inorder.dataset import Chunk, DatasetDocument, DenseVector, LexicalTerms, Rows, SearchAnswer, SparseTerms
 from inorder.lanes import Lane, LaneConfig, Outcome
+from inorder.plugins import DenseProvider, Document, Paragraph, Reader, StepPlugin
 from inorder.sinks import Entry, MemorySink, Position
+from inorder.testing import READER_RULES
 
 
 def parse(text: str) -> int:
@@ -194,3 +196,36 @@ def read_data(folder: Path) -> None:
 
 async def ask(data: inorder.Dataset) -> None:
     assert_type(await data.search_async("tide"), SearchAnswer)
+
+
+class NoteReader:
+    extensions = ("note",)
+
+    def read(self, data: bytes, name: str) -> Document:
+        return Document(name=name, mimetype="text/plain", blocks=[Paragraph(text=data.decode())])
+
+
+class Zeros:
+    name = "zeros"
+    dimensions = 1
+
+    def __init__(self, detail: str) -> None:
+        self.detail = detail
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return [[1.0] for _ in texts]
+
+    def close(self) -> None:
+        pass
+
+
+def drop(document: Document, name: str) -> Document:
+    document.blocks.clear()
+    return document
+
+
+reader: Reader = NoteReader()
+provider: DenseProvider = Zeros("")
+step: StepPlugin = drop
+for rule in READER_RULES:
+    rule(NoteReader, b"a note")
