@@ -26,7 +26,7 @@ RerankOption = Annotated[
     make_option(
         Section.QUERY,
         "MODEL",
-        "Order the first 50 results again: cross-encoder:NAME, or a dense provider such as minilm.",
+        "Order the first 50 results again: cross-encoder:NAME, a plug-in, or a dense provider such as minilm.",
         "--rerank",
     ),
 ]
