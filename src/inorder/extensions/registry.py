@@ -50,7 +50,7 @@ class Plugin(NamedTuple):
     @property
     def identity(self) -> str:
         """What results depend on. A part of the hash of settings."""
-        return f"{self.target} {self.package}/{self.version}"
+        return f"{self.target} {self.package or 'source'}/{self.version}"
 
     def __str__(self) -> str:
         return f"{self.name} of {self.package} {self.version}" if self.package else self.name
