@@ -3,11 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from tests.support.command_line import CommandLine, CommandResult
+from tests.support.python_path import prepend_path
 
 pytestmark = [pytest.mark.req("CAN-2"), pytest.mark.req("CLI-3"), pytest.mark.process]
 
@@ -15,15 +15,12 @@ TEXTS = ["one", "one two", "hold", "one two three", "five"]
 HELD_AT_START = """
 import os
 import sys
-from inorder.cli.app import run_program
 
-if __name__ == "__mp_main__":
+if "--multiprocessing-fork" in sys.orig_argv:
     os.write(os.open("started", os.O_WRONLY), b".")
     os.read(os.open("go", os.O_RDONLY), 1)
-if __name__ == "__main__":
-    sys.exit(run_program())
 """
-"""The command, whose worker processes wait while they start: each imports the main script before it does anything."""
+"""A module that Python imports when it starts, in which worker processes wait."""
 
 
 def undisturbed(cli: CommandLine) -> object:
@@ -126,15 +123,14 @@ def test_an_interrupt_at_the_terminal_reaches_the_workers_too_and_harms_none(cli
 
 def test_an_interrupt_at_the_terminal_while_workers_start_prints_no_traceback(cli: CommandLine) -> None:
     cli.sources(*["one"] * 100)
-    cli.write("held.py", HELD_AT_START)
-    cli.command = [sys.executable, "held.py"]
+    cli.write("sitecustomize.py", HELD_AT_START)
     ends = []
     for name in ("started", "go"):
         os.mkfifo(cli.folder / name)
         ends.append(os.open(cli.folder / name, os.O_RDWR))
     started, go = ends
     command = ["stage", "jobs:patient", "sources", "--workers", "2", "--policy", "cpu", "--json"]
-    program = cli.start(*command, in_group=True)
+    program = cli.start(*command, in_group=True, PYTHONPATH=prepend_path(cli.folder))
     assert [os.read(started, 1) for _ in range(2)] == [b".", b"."]
     os.killpg(program.pid, signal.SIGINT)
     heard = heard_from(program)

@@ -113,18 +113,18 @@ def test_a_flag_that_has_left_still_works_and_is_named_with_its_new_spelling(cli
     step = "jobs:count" if name in ("fingerprinting", "i_know_what_im_doing") else "run"
     ended = cli.run("config", "show", step, *given, "--json")
     assert ended.json["options"][name]["value"] == option.type.parse(shown)
-    assert ended.err == f"inorder: warning: {option.flag} will be gone in version 0.3.0; write --set {name}={shown}\n"
+    assert ended.err == f"inorder: warning: {option.flag} will be gone in version 0.4.0; write --set {name}={shown}\n"
 
 
 def test_several_flags_that_have_left_are_one_warning(cli: CommandLine) -> None:
     ended = cli.run("config", "diff", "--no-telemetry", "--windows-entries=3", "--metrics-file", "a b")
     assert ended.err == (
-        "inorder: warning: --no-telemetry, --metrics-file, --windows-entries will be gone in version 0.3.0; "
+        "inorder: warning: --no-telemetry, --metrics-file, --windows-entries will be gone in version 0.4.0; "
         "write --set telemetry=false --set 'metrics_file=a b' --set windows_entries=3\n"
     )
     assert [line.split()[0] for line in ended.out.splitlines()] == ["telemetry", "metrics_file", "windows_entries"]
     ended = cli.run("config", "show", "--stage", "chunk", "--json")
-    assert ended.err == "inorder: warning: --stage will be gone in version 0.3.0; write inorder config show chunk\n"
+    assert ended.err == "inorder: warning: --stage will be gone in version 0.4.0; write inorder config show chunk\n"
     assert "tokens_max" in ended.json["options"]
 
 

@@ -73,7 +73,7 @@ def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_in
     ("stage", "code", "said"),
     [
         ("timid", 1, "cannot start a worker process: the function cannot be loaded: RuntimeError: not in a process"),
-        ("nested", 2, "the worker of stage nested cannot be sent to a process (AttributeError: "),
+        ("held", 2, "the worker of stage held cannot be sent to a worker process (TypeError: cannot pickle"),
     ],
 )
 def test_a_stage_that_processes_cannot_have_is_told_in_one_line(
@@ -89,6 +89,7 @@ def test_a_stage_that_processes_cannot_have_is_told_in_one_line(
 
 ODD = """
 import multiprocessing
+import threading
 import inorder
 
 if multiprocessing.parent_process() is not None:
@@ -101,12 +102,13 @@ def work(item):
     return None
 
 def made():
+    lock = threading.Lock()
     def inner(item):
-        return None
+        return lock and None
     return inner
 
 timid = inorder.Stage(name="timid", plan=items("timid"), worker=work)
-nested = inorder.Stage(name="nested", plan=items("nested"), worker=made())
+held = inorder.Stage(name="held", plan=items("held"), worker=made())
 """
 
 

@@ -147,6 +147,7 @@ def broken(data: Path, kind: str) -> None:
         connection = sqlite3.connect(path)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute("PRAGMA user_version=99")
+        connection.execute("CREATE TABLE t (x)")
         connection.close()
     elif kind == "damaged":
         write(data, make_document("a", "lamp " * 9000))
