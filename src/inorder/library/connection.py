@@ -2,14 +2,15 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from urllib.parse import quote
 
-from inorder.errors import IntegrityError, OperatorError
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.regular_file import require_regular_database
+from inorder.errors import InorderError, IntegrityError, OperatorError
+from inorder.index.block_sums import DamagedFile, find_damage_before_reading, find_damaged_files
 from inorder.index.locations import locate
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.sinks.sqlite import translate_sqlite_error
@@ -70,12 +71,18 @@ def _locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, pat
 
 @contextmanager
 def translate_library_errors(path: str, doing: str = "it cannot be read") -> Iterator[None]:
-    """Raise an error of SQLite in the body as ours."""
+    """Raise an error of SQLite in the body as ours. What else makes no sense is an error of the library, too, if it
+    differs from its checksums."""
     try:
         yield
-    except sqlite3.Error as error:
+    except InorderError:
+        raise
+    except (sqlite3.Error, LookupError, ValueError, TypeError, ArithmeticError) as error:
         if (damage := take_text_error()) is not None:
             raise IntegrityError(f"{path}: {damage}") from error
+        _require_whole(path, find_damaged_files(os.path.dirname(path)), error)
+        if not isinstance(error, sqlite3.Error):
+            raise
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _DAMAGED:
             raise IntegrityError(f"{path} is damaged ({error}); {_REBUILD}") from error
@@ -88,6 +95,22 @@ def has_tables(connection: sqlite3.Connection) -> bool:
     """Whether a library was made here. A run that is killed while it makes one can leave a file without tables."""
     [count] = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
     return bool(count)
+
+
+def _require_whole(path: str, damaged: Sequence[DamagedFile], cause: Exception | None = None) -> None:
+    """Raise IntegrityError if the library is among these files."""
+    for name, problem in damaged:
+        if name == NAME:
+            raise IntegrityError(f"{path} is damaged ({problem}); {_REBUILD}") from cause
+
+
+def require_whole_library(data: str) -> list[str]:
+    """Raise IntegrityError if the library differs from its checksums. Returns the paths of files with vectors that
+    do."""
+    with translate_os_errors(f"cannot read {data}"):
+        found = find_damaged_files(data)
+    _require_whole(library_path(data), found)
+    return [f"{data}/{name}" for name, _ in found]
 
 
 def check_format(connection: sqlite3.Connection, path: str) -> None:
@@ -118,6 +141,7 @@ def connect_library(data: str) -> LibraryConnection:
         raise OperatorError(f"no library in {data}; make one with `inorder run SRC`")
     with translate_os_errors(f"{path} cannot be opened"):
         require_regular_database(path)
+        _require_whole(path, find_damage_before_reading(data))
     with translate_library_errors(path):
         try:
             return _connect(path, "mode=ro")

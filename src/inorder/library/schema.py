@@ -17,6 +17,7 @@ Readers of the index use the views `files`, `chunks` and `dead`, which have the 
 in `index.schema`. `symbols`, `imports`, `calls` and `callees` have rows of invisible files, too: a query joins `files`.
 """
 
+from inorder.index.block_sums import BLOCK_BYTES
 from inorder.index.lexical.schema import SCHEMA as LEXICAL_SCHEMA
 from inorder.index.vectors.schema import SCHEMA as VECTORS_SCHEMA
 
@@ -24,7 +25,8 @@ FORMAT = 2
 """Number of the format. A library with a higher one is refused. See `connection` for one with a lower one."""
 APPLICATION_ID = 0x696E6F72
 """In the header of the file: what tells a library from other databases."""
-PAGE_BYTES = 8192
+PAGE_BYTES = BLOCK_BYTES
+"""Each page has a checksum of its own: see `inorder.index.block_sums`."""
 STEPS_MAX = 64
 """Steps and families. A state has the key `item * STEPS_MAX + step`, so those of an item are next to each other."""
 TEXT_BLOCKS_MAX = 1 << 20

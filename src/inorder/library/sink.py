@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from inorder.errors import InorderError, OperatorError
 from inorder.host.os_errors import translate_os_errors
+from inorder.index.block_sums import BlockSums
 from inorder.index.schema import has_table, read_meta
 from inorder.sinks.base import AppliedRun, Entry, Position
 from inorder.sinks.sqlite import DatabaseSink
@@ -97,6 +98,7 @@ class LibrarySink(DatabaseSink):
         self._forgotten: list[str] = []
         self._publish_at_s = time.monotonic() + _PUBLISH_S
         self._is_broken = False
+        self._is_closed = False
         self._writer: FileWriter | None = None
         super().__init__(library_path(data), TABLES, version=FORMAT, name=NAME, keeps=True)
 
@@ -136,11 +138,18 @@ class LibrarySink(DatabaseSink):
             with suppress(InorderError):
                 self._write_facts()
                 self.publish()
-        with suppress(sqlite3.Error):
+        if not self._is_closed:
+            self._is_closed = True
+            self._leave_log()
+        super().close()
+
+    def _leave_log(self) -> None:
+        with suppress(sqlite3.Error, OSError):
+            self._sums.note_log()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.execute("PRAGMA busy_timeout=100")
             self._connection.execute("PRAGMA journal_mode=DELETE")
-        super().close()
+            self._sums.write()
 
     # ---- Publishing
 
@@ -258,6 +267,7 @@ class LibrarySink(DatabaseSink):
         self._is_synced = False
 
     def _prepare(self) -> None:
+        self._sums = BlockSums(self._data)
         connection = self._connection
         if has_tables(connection):
             check_format(connection, self._path)
@@ -318,6 +328,7 @@ class LibrarySink(DatabaseSink):
             return
         if size <= (self._log_limit if bytes_max is None else bytes_max):
             return
+        self._sums.note_log()
         wait_ms = _LOG_WAIT_LONG_MS if size > _LOG_BYTES_LONG else _LOG_WAIT_MS
         with self._translate_errors("its log cannot be emptied"):
             self._connection.execute(f"PRAGMA busy_timeout={wait_ms}")

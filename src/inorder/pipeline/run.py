@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +24,7 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.index.rows import DOCUMENT
 from inorder.journal.records import Mark
 from inorder.library.opening import read_source_roots
+from inorder.library.connection import require_whole_library
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult, LibrarySource
 from inorder.library.sink import NAME as LIBRARY
@@ -134,6 +135,8 @@ class _PipelineRun:
         """Run it: the pass of what workers compute alone, and that of models, if there are any."""
         began_s = time.monotonic()
         first, second = split_passes(self._settings)
+        if self._request.hints is None:
+            self._check_library()
         self._recover_models()
         if self._request.forgets:
             second = None  # a copy that becomes a document gets the vectors of models in the next run
@@ -146,6 +149,14 @@ class _PipelineRun:
         if self._outcome.stop_kind == StopKind.ERROR_BUDGET:
             self._open_sink(is_last=False).close()  # its last publication did not know that the run was stopped
         return self._outcome
+
+    def _check_library(self) -> None:
+        """Raise IntegrityError if the library is damaged. Damaged files with vectors are removed, so that this run
+        writes them again."""
+        for path in require_whole_library(self._data):
+            self._outcome.notes.append(f"{os.path.basename(path)} was damaged, and is written again")
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
     def _open_sink(self, *, is_last: bool) -> LibrarySink:
         return LibrarySink(

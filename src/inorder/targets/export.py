@@ -19,6 +19,7 @@ from inorder.engines.attempt import Skip
 from inorder.errors import InfrastructureError, require
 from inorder.extensions.trust import carry_trust
 from inorder.host.credentials import hide_credentials
+from inorder.library.connection import require_whole_library
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import PassPlan, StageHooks, StageOutcome, WorkItem
 from inorder.stage.options import StageOptions
@@ -56,12 +57,14 @@ def export_index(
     Raises:
         OperatorError: The target is unknown or cannot be used as it is, or DATA has no library.
         BusyError: Another export holds the target or DATA.
+        IntegrityError: The library is damaged. Nothing is written or removed.
         InfrastructureError: The target failed, or the index does not stay the same long enough; repeat the call.
     """
     address = hide_credentials(settings.to)
     require(bool(address), "an export needs a target; name it with --to")
     find_encode(address)  # fails early if the target is unknown, or its extra is missing
     data = os.path.abspath(options.data)
+    require_whole_library(data)
     chosen = msgspec.structs.replace(options, data=data, engine="local")
     done = None
     for _ in range(_ATTEMPTS):

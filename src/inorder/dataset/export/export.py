@@ -23,6 +23,7 @@ from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.temporary_folder import TemporaryFolder, remove_abandoned_folders
+from inorder.library.connection import require_whole_library
 from inorder.version import __version__
 
 from .files import export_files, finish_files
@@ -47,7 +48,9 @@ def export_data(
     filesystem: Filesystem | None = None,
 ) -> ExportOutcome:
     """Export tables of DATA. Raises OperatorError for a folder that cannot be used and for tables that DATA does not
-    have, BusyError if another process exports to the same folder, and InfrastructureError if the disk fails."""
+    have, BusyError if another process exports to the same folder, InfrastructureError if the disk fails, and
+    IntegrityError if the library is damaged: then nothing is changed."""
+    require_whole_library(data)
     address = parse_address(options.to)
     if address is not None:
         return _export_to_store(data, address, options, on_progress)

@@ -22,6 +22,7 @@ from inorder.errors import IntegrityError, OperatorError
 from inorder.extensions.trust import require_trusted
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
+from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
@@ -318,7 +319,10 @@ class Searcher:
                 f"WHERE chunks.id IN ({', '.join('?' * len(some))})",
                 some,
             )
-            for id_, *row in rows:
+            found = rows.fetchall()
+            if len(found) != len(some):
+                raise DamagedIndexError("chunks that the inverted index names are missing")
+            for id_, *row in found:
                 yield wanted[id_], row
 
     def _open_provider(self, spec: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.host.regular_file import open_regular
+from inorder.index.block_sums import find_damage_before_reading
 from inorder.index.schema import read_meta
 
 from .row_chunks import ChunkIds, read_matrix_chunks
@@ -30,6 +31,7 @@ class VectorMatrix:
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
         self.provider = read_meta(connection, "vectors_provider")
+        self._data = data
         self._files = files = list_matrix_files(connection, data)
         self._reasons = reasons = self._find_problems()
         lost = next((f"{file.path} {reason}" for file, reason in zip(files, reasons, strict=True) if reason), "")
@@ -52,7 +54,8 @@ class VectorMatrix:
         return self._find_problems() == self._reasons
 
     def _find_problems(self) -> list[str]:
-        return [file.find_problem() for file in self._files]
+        damaged = dict(find_damage_before_reading(self._data)) if self._files else {}
+        return [file.find_problem() or damaged.get(file.name, "") for file in self._files]
 
     def compare(self, vector: Vectors, rows: ChunkIds) -> Vectors:
         """The similarity of some rows to `vector`. A few rows are read; if they are most of all, the files are mapped

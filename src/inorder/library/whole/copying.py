@@ -6,11 +6,17 @@ import sqlite3
 from contextlib import closing, suppress
 from urllib.parse import quote
 
-from inorder.errors import OperatorError
+from inorder.errors import IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem, make_directories
 from inorder.host.os_errors import translate_os_errors
+from inorder.index.block_sums import BlockSums
 from inorder.index.vectors.table import list_matrix_files
-from inorder.library.connection import connect_library, library_path, translate_library_errors
+from inorder.library.connection import (
+    connect_library,
+    library_path,
+    require_whole_library,
+    translate_library_errors,
+)
 from inorder.library.removal import OWNED_TABLES
 from inorder.library.schema import (
     APPLICATION_ID,
@@ -45,7 +51,8 @@ def export_search_copy(data: str, target: str) -> None:
     """Write a copy for search alone to the folder `target`: `library.sqlite` and the files with vectors.
 
     It has one generation, whole. It is read in one transaction, so that the log of a run that writes the library at the
-    same time grows meanwhile. Raises OperatorError if the folder has a library already.
+    same time grows meanwhile. Raises OperatorError if the folder has a library already, and IntegrityError if what is
+    copied is damaged.
     """
     path = library_path(target)
     if os.path.exists(path):
@@ -53,12 +60,15 @@ def export_search_copy(data: str, target: str) -> None:
     with translate_os_errors(f"cannot write {target}"), translate_library_errors(path, "it cannot be written"):
         make_directories(target)
         connect_library(data).close()  # which says what is wrong with it
+        if damaged := require_whole_library(data):
+            raise IntegrityError(f"{damaged[0]} is damaged; run `inorder run SRC` again, which writes it")
         try:
             _copy(data, target, f"{path}.new")
             filesystem = SystemFilesystem()
             filesystem.sync_all(target)
             filesystem.rename(f"{path}.new", path)
             filesystem.sync_directory(target)
+            BlockSums(target).write()
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(f"{path}.new")

@@ -8,20 +8,22 @@ checked if these are intact.
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from inorder.index.block_sums import NAME as SUMS
+from inorder.index.block_sums import find_damaged_files, is_damaged
 from inorder.index.lexical.check import is_inverted_index_intact
 from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.rows import count_terms
 from inorder.index.vectors.row_chunks import DEAD, read_chunk_blocks
 from inorder.index.vectors.table import list_matrix_files
-from inorder.library.connection import connect_library, library_path, translate_library_errors
+from inorder.library.connection import NAME, connect_library, library_path, translate_library_errors
 from inorder.library.contents import find_result_damage, find_rows_damage, read_rows
 from inorder.library.removal import OWNED_TABLES
 from inorder.library.rows import INDEX
@@ -51,18 +53,25 @@ class LibraryFinding(NamedTuple):
 
 def verify_library(data: str) -> Iterator[LibraryFinding]:
     """Yield what is wrong with the library of DATA. Raises as `connect_library` does."""
+    damaged = find_damaged_files(data)
+    yield from (LibraryFinding(name, problem, _REBUILD if name == NAME else _AGAIN) for name, problem in damaged)
+    if any(name == NAME for name, _ in damaged):
+        return
+    if is_damaged(data):
+        yield LibraryFinding(SUMS, "it is damaged", _AGAIN)
     connection = connect_library(data)
     try:
         with translate_library_errors(library_path(data)):
-            yield from _Check(connection, data).run()
+            yield from _Check(connection, data, [name for name, _ in damaged]).run()
     finally:
         connection.close()
 
 
 class _Check:
-    def __init__(self, connection: sqlite3.Connection, data: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, data: str, damaged: Collection[str]) -> None:
         self._connection = connection
         self._data = data
+        self._damaged = damaged
         self._names: dict[int, str] = dict(connection.execute("SELECT id, name FROM steps").fetchall())
         self._content = 0
         self._counts: Counter[str] = Counter()
@@ -159,6 +168,8 @@ class _Check:
     def _check_vectors(self) -> Iterator[LibraryFinding]:
         files = list_matrix_files(self._connection, self._data)
         for file in files:
+            if file.name in self._damaged:
+                continue
             if problem := file.find_problem():
                 yield LibraryFinding(file.name, f"it {problem}", _AGAIN)
             elif file.is_altered():
