@@ -55,6 +55,11 @@ class Library:
         with closing(LibraryReader(str(self.data))) as reader:
             return reader.read_totals().content_hash
 
+    def read_run_number(self) -> int:
+        """The number of the latest pass."""
+        with closing(LibraryReader(str(self.data))) as reader:
+            return reader.read_run_number()
+
     def list_searchable(self) -> list[str]:
         """The ids of the files that can be searched."""
         with closing(LibraryReader(str(self.data))) as reader:

@@ -13,12 +13,14 @@ when something that it has read makes no sense.
 """
 
 import os
+import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -37,8 +39,6 @@ _READ_BLOCKS = 128
 _SUM_BYTES = 4
 _COUNTER = slice(24, 28)
 """Where the header of a database has its change counter."""
-_MODE = slice(18, 20)
-_MODE_WITHOUT_LOG = b"\x01\x01"
 _LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 _PAGE_NUMBER = struct.Struct(">I")
 
@@ -54,7 +54,10 @@ class _FileSums(msgspec.Struct, array_like=True):
 class _Recorded(msgspec.Struct, array_like=True):
     format: int
     counter: bytes
-    """The change counter of the library. With another one, somebody else has written it: a copy was restored."""
+    """The change counter in the header of the library."""
+    position: int
+    """The number of the pass that has written it last. With another number or counter, it was not this library that the
+    checksums are of: a copy was restored."""
     files: dict[str, _FileSums]
 
 
@@ -74,14 +77,16 @@ def find_damaged_files(data: str, bytes_max: int | None = None) -> list[DamagedF
     or if the files are larger than `bytes_max` together. What a run writes meanwhile is no damage. Raises OSError."""
     identity = _identify(data)
     recorded = _read(data)
-    if recorded is None or _sum_sizes(recorded) > (bytes_max or _sum_sizes(recorded)):
+    if recorded is None or _read_counter(data) != recorded.counter:
         return []
-    if _read_counter(data) != recorded.counter:
+    if bytes_max is not None and sum(file.size for file in recorded.files.values()) > bytes_max:
         return []
     found = [
         DamagedFile(name, problem) for name, sums in recorded.files.items() if (problem := _compare(data, name, sums))
     ]
-    return found if _identify(data) == identity else []
+    return (
+        found if _identify(data) == identity and (not found or _read_position(data) in ("", recorded.position)) else []
+    )
 
 
 def find_damage_before_reading(data: str) -> list[DamagedFile]:
@@ -104,7 +109,7 @@ class BlockSums:
         self._data = data
         self._changed: set[int] = set()
         self._filesystem = SystemFilesystem()
-        found = _read(data) if _read_counter(data) else None
+        found = _read(data)
         self._known = found if found is not None and found.counter == _read_counter(data) else None
         with suppress(FileNotFoundError):
             self._filesystem.unlink(f"{data}/{NAME}")
@@ -119,15 +124,16 @@ class BlockSums:
                 if len(header) == _PAGE_NUMBER.size:
                     self._changed.add(_PAGE_NUMBER.unpack(header)[0] - 1)
 
-    def write(self) -> None:
-        """Write them, when the library is closed. If it still has a log, there are none."""
-        if not _is_without_log(self._data):
-            return
+    def write(self, position: int = 0) -> None:
+        """Write them, when the log was copied to the library. `position` is the number of the latest pass."""
+        with suppress(FileNotFoundError):
+            if os.stat(f"{self._data}/{_LIBRARY}-wal").st_size:
+                return
         known = {} if self._known is None else self._known.files
         names = list_vector_files(self._data)
         files = {name: known.get(name) or _compute(self._data, name, None, ()) for name in names}
         files[_LIBRARY] = _compute(self._data, _LIBRARY, known.get(_LIBRARY), {0, *self._changed})
-        encoded = _ENCODER.encode(_Recorded(_FORMAT, _read_counter(self._data), files))
+        encoded = _ENCODER.encode(_Recorded(_FORMAT, _read_counter(self._data), position, files))
         content = zlib.crc32(encoded).to_bytes(_SUM_BYTES, "little") + encoded
         write_atomic(self._filesystem, f"{self._data}/{NAME}", content)
 
@@ -150,10 +156,6 @@ def is_damaged(data: str) -> bool:
     return os.path.exists(f"{data}/{NAME}") and _read(data) is None
 
 
-def _sum_sizes(recorded: _Recorded) -> int:
-    return sum(file.size for file in recorded.files.values())
-
-
 def _identify(data: str, name: str = NAME) -> object:
     try:
         found = os.stat(f"{data}/{name}")
@@ -164,23 +166,21 @@ def _identify(data: str, name: str = NAME) -> object:
 
 def _read_counter(data: str) -> bytes:
     """Return the change counter of the library; empty: there is none."""
-    return _read_header(data)[_COUNTER]
-
-
-def _read_header(data: str) -> bytes:
     try:
         with open(f"{data}/{_LIBRARY}", "rb") as file:
-            return file.read(_COUNTER.stop)
+            return file.read(_COUNTER.stop)[_COUNTER]
     except FileNotFoundError:
         return b""
 
 
-def _is_without_log(data: str) -> bool:
+def _read_position(data: str) -> int | str:
+    """Return the number of the pass that has written the library last; empty: it cannot be read."""
     try:
-        is_empty = not os.stat(f"{data}/{_LIBRARY}-wal").st_size
-    except FileNotFoundError:
-        is_empty = True
-    return is_empty and _read_header(data)[_MODE] == _MODE_WITHOUT_LOG
+        with closing(sqlite3.connect(f"file:{quote(os.path.abspath(data))}/{_LIBRARY}?mode=ro", uri=True)) as library:
+            row = library.execute("SELECT checksum FROM inorder_position").fetchone()
+    except sqlite3.Error:
+        return ""
+    return int(row[0]) if row and isinstance(row[0], int) else ""
 
 
 def _sum_blocks(data: str, name: str) -> Iterator[bytes]:

@@ -144,12 +144,13 @@ class LibrarySink(DatabaseSink):
         super().close()
 
     def _leave_log(self) -> None:
-        with suppress(sqlite3.Error, OSError):
+        with suppress(sqlite3.Error):
             self._sums.note_log()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.execute("PRAGMA busy_timeout=100")
             self._connection.execute("PRAGMA journal_mode=DELETE")
-            self._sums.write()
+        with suppress(OSError):
+            self._sums.write(self._stored.checksum)
 
     # ---- Publishing
 
