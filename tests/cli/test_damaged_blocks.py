@@ -53,8 +53,8 @@ def ask(folder: Path, question: str) -> CommandResult:
 
 
 def flip(path: Path, place: float) -> None:
-    """Change one bit, and not the times of the file."""
-    content, times = bytearray(path.read_bytes()), path.stat()
+    """Change one bit."""
+    content = bytearray(path.read_bytes())
     content[int(place * len(content))] ^= 4
     path.write_bytes(content)
 

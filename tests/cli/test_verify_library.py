@@ -250,9 +250,10 @@ def test_rows_that_are_compressed_are_checked_as_they_were_written(
     assert "restore it from a backup" in message
 
 
-def test_data_that_cannot_be_written_is_verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
+def test_data_that_cannot_be_written_is_verified(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     def refuse(self: DataDirectory, stage: str) -> None:
-        cause = OSError(30, "Read-only file system")
+        cause = OSError(code, "it cannot be written")
         raise InfrastructureError(f"stage {stage} cannot be locked") from cause
 
     monkeypatch.setattr(DataDirectory, "lock", refuse)

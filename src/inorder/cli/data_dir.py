@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Collection, Iterator
-from errno import EACCES, EPERM, EROFS
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from typing import NamedTuple
 
 from inorder.cli.parameters import Given
@@ -20,6 +20,8 @@ from inorder.pipeline.names import MANIFESTS, OURS, RUN, STEPS, is_chosen
 from inorder.runtime.recovery import scan_journal
 from inorder.stage.data_layout import DataLayout, list_stages, require_current_data, require_directory
 from inorder.stage.manifest.reader import ConfigRow, find_last_run
+
+_UNWRITABLE = (EACCES, EDQUOT, ENOSPC, EPERM, EROFS)
 
 
 class DataDirectory:
@@ -92,7 +94,7 @@ class DataDirectory:
         try:
             return Lock(layout.lock, f"stage {stage} of {self.root}")
         except InfrastructureError as error:
-            if _is_read_only(error):
+            if _cannot_write(error):
                 raise InfrastructureError(f"{error}; make it writable, or copy DATA to a place where it is") from error
             raise
 
@@ -101,7 +103,7 @@ class DataDirectory:
         try:
             return self.lock(stage)
         except InfrastructureError as error:
-            if _is_read_only(error):
+            if _cannot_write(error):
                 return None
             raise
 
@@ -133,11 +135,11 @@ class DataDirectory:
             return JournalState(path, found, None, str(error))
 
 
-def _is_read_only(error: BaseException | None) -> bool:
-    """Whether an error, or what has caused it, says that something cannot be written."""
+def _cannot_write(error: BaseException | None) -> bool:
+    """Whether an error, or what has caused it, says that DATA cannot be written: it is read-only, or the disk is full."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__
-    return error is not None and error.errno in (EACCES, EPERM, EROFS)
+    return error is not None and error.errno in _UNWRITABLE
 
 
 class JournalState(NamedTuple):

@@ -31,7 +31,8 @@ from inorder.library.sink import NAME as LIBRARY
 from inorder.library.sink import LibrarySink
 from inorder.library.states import count_warnings
 from inorder.runtime.identity import new_run_id
-from inorder.runtime.recovery import read_final_marks
+from inorder.runtime.recovery import read_final_marks, remove_temporary_files
+from inorder.sinks.packed_lines import measure_lines
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.data_layout import DataLayout, require_current_data
 from inorder.stage.options import StageOptions
@@ -186,6 +187,8 @@ class _PipelineRun:
             closing(LibraryReader(self._data)) as library,
             closing(self._compare(name, settings, library, sink)) as plan,
         ):
+            for each in (RUN, MODELS):
+                remove_temporary_files(SystemFilesystem(), DataLayout(self._data, each).journal)
             if split_passes(self._settings)[1] is None:  # no pass adopts what is staged there
                 shutil.rmtree(DataLayout(self._data, MODELS).staging, ignore_errors=True)
             if self._has_work(name, plan, library):
@@ -202,12 +205,23 @@ class _PipelineRun:
 
     def _has_work(self, name: str, plan: FilePlan, library: LibraryReader) -> bool:
         """Whether a pass has something to do: with files, with a source that goes, or with what an interrupted run has
-        left, or with a library that was damaged or exchanged since. A file with metrics is written by every run."""
+        left, or with a library or a manifest that was cut, lost or exchanged since. A file with metrics is written by
+        every run."""
         if plan.has_work or self._request.forgets or self._options.metrics_file or library.has_leftovers():
             return True
         marks = {each: self._read_final_marks(each) for each in (RUN, MODELS)}
         numbers = {found[LIBRARY][2] for found in marks.values() if found is not None and LIBRARY in found}
-        return marks[name] is None or library.read_run_number() not in numbers
+        if marks[name] is None or library.read_run_number() not in numbers:
+            return True
+        return any(not self._is_manifest_whole(each, mark) for each, mark in (marks[name] or {}).items())
+
+    def _is_manifest_whole(self, sink: str, mark: Mark) -> bool:
+        """Whether a manifest is as long as the journal says. Other sinks are not looked at."""
+        kind, _, step = sink.partition(" ")
+        if kind != "manifest":
+            return True
+        manifest = DataLayout(self._data, step).manifest
+        return os.path.exists(manifest) and measure_lines(manifest) == mark[1]
 
     def _read_final_marks(self, name: str) -> Mapping[str, Mark] | None:
         return read_final_marks(SystemFilesystem(), DataLayout(self._data, name).journal)

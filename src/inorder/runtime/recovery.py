@@ -77,15 +77,25 @@ def read_journal(filesystem: Filesystem, path: str) -> tuple[ScanResult, Replay]
 
 def read_final_marks(filesystem: Filesystem, path: str) -> Mapping[str, Mark] | None:
     """Return where each sink was at the end of the run of a journal, by its name. Return None if there is no journal,
-    or its run is not complete. Raises as `read_journal` does."""
+    its run is not complete, or its end is torn. Raises as `read_journal` does."""
     if filesystem.stat(path) is None or filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None:
         return None
-    found = read_journal(filesystem, path)[1]
-    return found.newest_candidate.marks if found.is_end else None
+    scanned, found = read_journal(filesystem, path)
+    is_whole = found.is_end and scanned.verdict is not ScanVerdict.TORN
+    return found.newest_candidate.marks if is_whole else None
+
+
+def remove_temporary_files(filesystem: Filesystem, path: str) -> None:
+    """Remove what was left by a process that was killed while it replaced a journal or its mark."""
+    with translate_os_errors(f"what was left beside {path} cannot be removed"):
+        for temporary in (f"{path}.new", f"{path}{DISTRUST_SUFFIX}.new"):
+            if filesystem.stat(temporary) is not None:
+                filesystem.unlink(temporary)
 
 
 def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> OpenedJournal:
     """Create a journal, replacing an existing one, and roll every sink back to its origin."""
+    remove_temporary_files(filesystem, path)
     origins = [find_origin(sink) for sink in sinks]
     marks = [(origin.end, origin.offset, origin.checksum) for origin in origins]
     first = Checkpoint(end=0, durable=0, marks=marks)
@@ -104,6 +114,7 @@ def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Seq
 def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequence[Sink]) -> OpenedJournal:
     """Resume from the newest commit that the journal records and every sink holds. Raises HeaderMismatch if the journal
     is of another plan or configuration than `header`; None accepts any."""
+    remove_temporary_files(filesystem, path)
     scanned, state = read_journal(filesystem, path)
     _require_same_header(path, header, state.header, [sink.name for sink in sinks])
     is_distrusted = filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None

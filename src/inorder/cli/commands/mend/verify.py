@@ -111,7 +111,7 @@ class StageCheck:
         try:
             yield from self._check_manifest()
         except IntegrityError as error:  # the other checks need all rows
-            yield self._make_problem(ALTERED, f"manifests/{self._stage}.jsonl{SUFFIX}", str(error))
+            yield self._make_problem(ALTERED, f"manifests/{self._stage}.jsonl{SUFFIX}", f"{error}; {_RESTORE}")
             return
         yield from self._check_journal()
         yield from self._check_outputs()
@@ -125,7 +125,7 @@ class StageCheck:
     def _check_manifest(self) -> Iterator[Problem]:
         path = f"manifests/{self._stage}.jsonl"
         if not os.path.exists(self._manifest):
-            yield self._make_problem(MISSING, path, "the manifest is missing, but the stage has a journal")
+            yield self._make_problem(MISSING, path, f"the manifest is missing, but the stage has a journal; {_RESTORE}")
             return
         expected: int | None = -1
         """The seq of the next row; -1: a config row must come first; None: unknown."""
@@ -134,7 +134,7 @@ class StageCheck:
             end = line.end
             fault = _check_row(line, expected, self._stage)
             if fault:
-                yield self._make_problem(ALTERED, path, f"line {number}, at byte {line.offset}, {fault}")
+                yield self._make_problem(ALTERED, path, f"line {number}, at byte {line.offset}, {fault}; {_RESTORE}")
             expected = None if line.row is None else 0 if line.row.is_config else line.row.seq + 1
             if line.row is not None:
                 self._add(line, line.row)
@@ -190,7 +190,7 @@ class StageCheck:
         paths = [self._to_relative(path) for path in row.output_paths]
         for path, declared in zip(paths, row.output_paths, strict=True):
             if not path:
-                yield self._make_problem(MISSING, declared, f"the output of {row.doc_id} is outside DATA")
+                yield self._make_problem(MISSING, declared, f"the output of {row.doc_id} is outside DATA; {_AGAIN}")
                 return
             fault = _check_file(f"{self._data.root}/{path}")
             if fault:
@@ -302,13 +302,13 @@ def find_orphans(root: str, names: OutputNames) -> Iterator[Problem]:
     for path in list_files(root):
         top = path.split("/")[0]
         if top == ".staging":
-            yield Problem(
-                LEFTOVER, _get_stage(path), path, "left by an interrupted run; the next run adopts or removes it"
-            )
+            stage = _get_stage(path)
+            remedy = "the next run adopts or removes it" if stage in PASSES else f"{_AGAIN}, or remove it"
+            yield Problem(LEFTOVER, stage, path, f"left by an interrupted run; {remedy}")
         elif top == "journal" and path.endswith(".new"):
             yield Problem(LEFTOVER, "", path, "left by an interrupted run; the next run replaces it")
         elif not is_reserved(path) and path.removesuffix(FINGERPRINT_SUFFIX) not in names and path not in names:
-            yield Problem(ORPHANED, "", escape_surrogates(path), "no manifest names it")
+            yield Problem(ORPHANED, "", escape_surrogates(path), "no manifest names it; move it away, or remove it")
 
 
 def _get_stage(path: str) -> str:

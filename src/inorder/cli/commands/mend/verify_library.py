@@ -72,7 +72,7 @@ def check_library(data: DataDirectory) -> Iterator[Problem]:
             try:
                 yield from _check_manifest(data, name)
             except IntegrityError as error:
-                yield Problem(ALTERED, RUN, f"manifests/{name}.jsonl{SUFFIX}", str(error))
+                yield Problem(ALTERED, RUN, f"manifests/{name}.jsonl{SUFFIX}", f"{error}; {_RESTORE}")
         elif any(find_mark(data.read_journal(each), f"manifest {name}") for each in PASSES):
             yield Problem(
                 MISSING, RUN, f"manifests/{name}.jsonl", f"the manifest is missing; {_AGAIN} to begin a new one"
