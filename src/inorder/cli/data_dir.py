@@ -136,7 +136,7 @@ class DataDirectory:
 
 
 def _cannot_write(error: BaseException | None) -> bool:
-    """Whether an error, or what has caused it, says that DATA cannot be written: it is read-only, or the disk is full."""
+    """Whether an error, or what has caused it, says that DATA is read-only, or the disk full."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__
     return error is not None and error.errno in _UNWRITABLE

@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, TextIO
 
 import msgspec
 
+from inorder.host.spelling import spell, spell_all
+
 DEBUG = "INORDER_DEBUG"
 """The variable that makes a command print tracebacks."""
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -91,13 +93,19 @@ def stream_json(name: str, values: Iterable[bytes], rest: Callable[[], dict[str,
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode as JSON. Equal values give equal bytes."""
-    return _ENCODER.encode(value)
+    """Encode as JSON. Equal values give equal bytes. Paths that are not UTF-8 are spelled as `spell` does."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(spell_all(msgspec.to_builtins(value)))
 
 
 def encode_text(text: str) -> bytes:
-    """Encode for stdout. Lone surrogates of undecodable file names are escaped."""
-    return text.encode("utf-8", "backslashreplace")
+    """Encode for stdout. Paths that are not UTF-8 are spelled as `spell` does."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return spell(text).encode()
 
 
 def fit_lines(lines: Iterable[str], stream: TextIO | None = None) -> list[str]:

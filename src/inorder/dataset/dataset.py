@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, overload
 
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError, require
+from inorder.host.spelling import read_spelling, spell
 from inorder.host.system import require_posix
 from inorder.index.locations import identify_file
 from inorder.index.rows import DOCUMENT
@@ -139,7 +140,10 @@ class Dataset:
         """Return one document by its id, by the path of its source file, or by an ending of its id that no other
         document has. Raises OperatorError if there is none, or more than one."""
         data = self._require_open()
-        for doc_id in (text, *identify_file(read_source_roots(data).get(DOCUMENT, {}), text)):
+        roots = read_source_roots(data).get(DOCUMENT, {})
+        paths = dict.fromkeys((text, read_spelling(text)))
+        text = spell(text)
+        for doc_id in (text, *(each for path in paths for each in identify_file(roots, path))):
             loaded = self._load_document(doc_id)
             if loaded is not None:
                 return DatasetDocument(loaded, self._find_chunks, self._find_copies)

@@ -13,6 +13,7 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.core.transitions import State
 from inorder.errors import Category, Failure
+from inorder.host.spelling import spell
 
 from .base import Task
 from .error_table import Classify, apply_mapping, categorize, get_own_category
@@ -187,4 +188,4 @@ def _skip_callers(trace: TracebackType | None) -> TracebackType | None:
 
 def escape_surrogates(text: str) -> str:
     """Make text encodable as UTF-8: the name of a file may have bytes that are not."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return spell(text)

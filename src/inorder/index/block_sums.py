@@ -176,7 +176,9 @@ def _read_counter(data: str) -> bytes:
 def _read_position(data: str) -> int | str:
     """Return the number of the pass that has written the library last; empty: it cannot be read."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(os.path.abspath(data))}/{_LIBRARY}?mode=ro", uri=True)) as library:
+        with closing(
+            sqlite3.connect(f"file:{quote(os.fsencode(os.path.abspath(data)))}/{_LIBRARY}?mode=ro", uri=True)
+        ) as library:
             row = library.execute("SELECT checksum FROM inorder_position").fetchone()
     except sqlite3.Error:
         return ""

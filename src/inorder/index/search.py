@@ -14,13 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.errors import OperatorError, require
+from inorder.host.spelling import spell
 from inorder.stage.data_layout import require_current_data
 
 from .hits import MODES, Filters, Hit, add_copies
 from .lexical.scoring import TermGroup
 from .locations import match_copies
 from .place import Generation, IndexConnection, IndexPlace
-from .query import Query, parse_query, replace_surrogates
+from .query import Query, parse_query
 from .ranking.rerank import HITS_MAX, rerank
 from .ranking.retrieval import Searcher
 from .ranking.snippets import CONTEXT, SnippetLine, make_snippet
@@ -50,7 +51,7 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def filters(self) -> Filters:
         """The conditions that a chunk must meet."""
-        return Filters(*map(replace_surrogates, (self.path, self.language, self.kind, self.only)))
+        return Filters(*map(spell, (self.path, self.language, self.kind, self.only)))
 
 
 class SearchAnswer(NamedTuple):

@@ -5,23 +5,22 @@ working tree is on: a few system calls. `inorder plan` compares everything.
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import time_ns
 
 from inorder.documents.inputs import find_file, is_there
+from inorder.host.spelling import read_spelling
 from inorder.stage.sources import is_address
 
 _NAMED_MAX = 3
-_ESCAPED = re.compile(r"\\u(dc[0-9a-f]{2})")
 
 
 def find_changes(roots: Iterable[str], indexed_ns: int, shown: Iterable[str]) -> list[str]:
     """One line per reason to index again. `roots` are where the sources lie, `indexed_ns` is when they were last
     compared with the index, and `shown` are the paths of the files in the answer."""
     paths = list(dict.fromkeys(shown))
-    found = {path: _restore_name(path) for path in paths}
+    found = {path: read_spelling(path) for path in paths}
     changed = [path for path in paths if _read_time(find_file(found[path])) > indexed_ns]
     gone = [path for path in paths if not is_there(found[path])]
     lines = [
@@ -32,13 +31,6 @@ def find_changes(roots: Iterable[str], indexed_ns: int, shown: Iterable[str]) ->
     local = sorted({root for root in roots if not is_address(root)})
     moved = list(dict.fromkeys(tree for root in local for tree in _find_moved_trees(root, indexed_ns)))
     return lines + [f"{tree} is on another commit than when it was indexed; run `inorder run SRC`" for tree in moved]
-
-
-def _restore_name(path: str) -> str:
-    """The path of a file as the system has it: in answers, bytes that are not valid Unicode are escaped."""
-    if "\\udc" not in path or os.path.lexists(path):
-        return path
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), path)
 
 
 def _list_some(paths: list[str]) -> str:

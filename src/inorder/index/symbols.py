@@ -9,9 +9,10 @@ import msgspec
 
 from inorder.code.model import CallSite
 from inorder.code.texts import NAME_CHARACTERS_MAX
+from inorder.host.spelling import spell
 
 from .calls import find_sites, read_calls, sort_calls
-from .query import Query, replace_surrogates
+from .query import Query
 
 _COUNT_MAX = 200
 _LOCATION = "location(files.kind, item_id, path)"
@@ -134,8 +135,8 @@ def list_symbols(connection: sqlite3.Connection, path: str) -> list[CodeLocation
 
 def name_values(path: str) -> tuple[str, str, str]:
     """The values of the placeholders of `FILE_NAMED`."""
-    path = replace_surrogates(path)
-    return path, os.path.abspath(path), _escape_like(path)
+    shown = spell(path)
+    return shown, spell(os.path.abspath(path)), _escape_like(shown)
 
 
 def call_graph(connection: sqlite3.Connection, name: str) -> dict[str, Any]:

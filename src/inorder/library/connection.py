@@ -10,6 +10,7 @@ from urllib.parse import quote
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.regular_file import require_regular_database
 from inorder.errors import InorderError, IntegrityError, OperatorError
+from inorder.host.spelling import spell
 from inorder.index.block_sums import DamagedFile, find_damage_before_reading, find_damaged_files
 from inorder.index.locations import locate
 from inorder.index.rows import CODE, DOCUMENT
@@ -64,9 +65,9 @@ class LibraryConnection(sqlite3.Connection):
         self._version = version
 
 
-def _locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, path: str) -> str:
+def _locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, path: str | bytes) -> str:
     """Return the path of a file as `locate` does, as text that SQLite can return: a name may not be valid Unicode."""
-    return locate(roots, kind, item_id, path).encode("utf-8", "backslashreplace").decode()
+    return spell(locate(roots, kind, item_id, os.fsdecode(path)))
 
 
 @contextmanager
@@ -161,7 +162,7 @@ def _has_log(path: str) -> bool:
 
 
 def _connect(path: str, mode: str) -> LibraryConnection:
-    uri = f"file:{quote(os.path.abspath(path))}?{mode}"
+    uri = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
     connection = sqlite3.connect(
         uri, uri=True, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False, factory=LibraryConnection
     )

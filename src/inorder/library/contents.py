@@ -53,7 +53,10 @@ def has_index(connection: sqlite3.Connection) -> bool:
 
 def read_roots(connection: sqlite3.Connection) -> dict[str, str]:
     """Return where each source lies, by its name as the ids of its files have it."""
-    return {quote_id(name): decode_path(path) for name, path in connection.execute("SELECT name, path FROM sources")}
+    return {
+        quote_id(decode_path(name)): decode_path(path)
+        for name, path in connection.execute("SELECT name, path FROM sources")
+    }
 
 
 class ChunkTexts:

@@ -186,7 +186,7 @@ class LibraryReader:
         """Return all sources, in the order in which they were added."""
         with self.snapshot() as connection:
             rows = connection.execute("SELECT name, path, kind, state, added_at, walked_at FROM sources ORDER BY id")
-            return [LibrarySource(name, decode_path(path), *rest) for name, path, *rest in rows]
+            return [LibrarySource(decode_path(name), decode_path(path), *rest) for name, path, *rest in rows]
 
     def read_settings(self, step: str, hash_: str) -> dict[str, str]:
         """Return the parts of settings of a step; empty if they are not known."""

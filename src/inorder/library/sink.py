@@ -127,7 +127,7 @@ class LibrarySink(DatabaseSink):
             self.publish()
         if self._forgotten:  # last, so that an interrupted run can be repeated: its name is still known
             with self._library_transaction("a source cannot be removed"):
-                names = [(name,) for name in self._forgotten]
+                names = [(encode_path(name),) for name in self._forgotten]
                 self._connection.executemany("DELETE FROM sources WHERE name = ?", names)
             self.sync()
 
@@ -206,7 +206,7 @@ class LibrarySink(DatabaseSink):
                 "ON CONFLICT (name) DO UPDATE SET path = excluded.path, kind = excluded.kind, state = excluded.state, "
                 "walked_at = excluded.walked_at",
                 (
-                    source.name,
+                    encode_path(source.name),
                     encode_path(source.path) or "",
                     source.kind,
                     source.state,

@@ -4,7 +4,8 @@
     chunks/<doc id>.parquet
     vectors/<family>/<doc id>.parquet
 
-A file that has the right content is not written again, and one of a document that is gone is removed.
+A name that is too long for a filesystem is cut, and ends with `~` and a hash of the id. A file that has the right
+content is not written again, and one of a document that is gone is removed.
 """
 
 import hashlib
@@ -29,6 +30,8 @@ _DOCTAGS_FOLDER = "doctags"
 _DOCTAGS, _RECORD, _PARQUET = ".doctags", ".docling.json", ".parquet"
 _NEW = ".new"
 """Ends the name of a file that is not complete."""
+_NAME_BYTES_MAX = 255 - len(_RECORD) - len(_NEW)
+"""Of a name without its endings."""
 
 
 def export_files(
@@ -69,12 +72,16 @@ def _list_stale(reader: DataReader, table: DataTable[Any, Any], folder: ExportFo
     top = _DOCTAGS_FOLDER if table.name == DOCUMENTS else table.name
     suffixes = (_DOCTAGS, _RECORD) if table.name == DOCUMENTS else (_PARQUET,)
     results = table.open(reader)
+    shortened: set[str] | None = None
+    """The names of all documents, if there is a file whose name may be a cut one."""
     for path in _list_files(folder, top):
         suffix = next((each for each in suffixes if path.removesuffix(_NEW).endswith(each)), None)
         if suffix is None:
             continue
-        doc_id = path.removeprefix(f"{top}/").removesuffix(suffix)
-        if path.endswith(_NEW) or not results.has(doc_id):
+        name = path.removeprefix(f"{top}/").removesuffix(suffix)
+        if "~" in name and shortened is None:
+            shortened = {_name_files(result.doc_id) for result in results.iterate()}
+        if path.endswith(_NEW) or not (results.has(name) if "~" not in name else name in (shortened or ())):
             yield path
 
 
@@ -121,14 +128,30 @@ def _write_file(folder: ExportFolder, path: str, content: bytes) -> None:
     folder.filesystem.rename(temporary, place)
 
 
+def _name_files(doc_id: str) -> str:
+    """The path of the files of a document, without their endings: the id, with names that are not too long."""
+    parts = doc_id.split("/")
+    if max(len(os.fsencode(part)) for part in parts) <= _NAME_BYTES_MAX:
+        return doc_id
+    mark = f"~{hashlib.sha256(os.fsencode(doc_id)).hexdigest()[:16]}"
+    return "/".join(_cut_name(part, mark) for part in parts)
+
+
+def _cut_name(part: str, mark: str) -> str:
+    name = os.fsencode(part)
+    if len(name) <= _NAME_BYTES_MAX:
+        return part
+    return name[: _NAME_BYTES_MAX - len(mark)].decode("utf-8", "ignore") + mark
+
+
 def _list_contents(table: DataTable[Any, Any], loaded: LoadedResult, decoded: Any) -> Iterator[tuple[str, bytes]]:
     """The files of one document, with their paths."""
     if table.name == DOCUMENTS:
-        base = f"{_DOCTAGS_FOLDER}/{loaded.doc_id}"
+        base = f"{_DOCTAGS_FOLDER}/{_name_files(loaded.doc_id)}"
         yield f"{base}{_DOCTAGS}", decoded.write_doctags()
         yield f"{base}{_RECORD}", decoded.write_record()
     else:
-        yield f"{table.name}/{loaded.doc_id}{_PARQUET}", write_rows(table, loaded, decoded)
+        yield f"{table.name}/{_name_files(loaded.doc_id)}{_PARQUET}", write_rows(table, loaded, decoded)
 
 
 def write_rows(table: DataTable[Any, Any], loaded: LoadedResult, decoded: Any) -> bytes:

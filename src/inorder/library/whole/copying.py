@@ -80,7 +80,7 @@ def _copy(data: str, target: str, path: str) -> None:
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.executescript(TABLES)
         connection.execute(f"PRAGMA user_version={FORMAT}")
-        source = f"file:{quote(os.path.abspath(library_path(data)))}?mode=ro"
+        source = f"file:{quote(os.fsencode(os.path.abspath(library_path(data))))}?mode=ro"
         connection.execute("ATTACH ? AS source", (source,))
         connection.execute("BEGIN")
         for table in _WHOLE:
