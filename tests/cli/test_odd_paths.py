@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from inorder.host.spelling import read_spelling, spell
 from tests.pipeline.runs import Library
+from tests.serve.conftest import make_client
 from tests.support.command_line import CommandResult, clean_environment
 from tests.support.in_process import run_in_process
 
@@ -46,6 +47,7 @@ COMMANDS = [
     "plan docs\udcfd",
     "report --output report.html",
     "report --json",
+    "report --trace trace.json --output traced.html",
     "export --to parquet",
     "export --to jsonl --format jsonl",
     "export --to files --format files",
@@ -123,6 +125,14 @@ def test_an_export_of_files_keeps_those_with_long_names(here: Path) -> None:
     again = call(here, "export", "--to", "kept", "--format", "files", "--json").json
     assert again["removed"] == 0
     assert sorted(path for path in (here / "kept" / "doctags").rglob("*") if path.is_file()) == before
+
+
+@pytest.mark.parametrize("path", ["runs", "report", "data", "facets", "files", "search?q=lamp", "graph?name=lamp_0"])
+def test_pages_get_every_answer(here: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(here)
+    answer = make_client(here / os.fsdecode(b"data\xfc")).get(f"/api/{path}")
+    assert answer.status_code == 200
+    answer.json()
 
 
 def test_a_rerun_finds_nothing_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TextIO
 
 import msgspec
 
-from inorder.host.spelling import spell, spell_all
+from inorder.host.spelling import encode_spelled, spell
 
 DEBUG = "INORDER_DEBUG"
 """The variable that makes a command print tracebacks."""
@@ -94,10 +94,7 @@ def stream_json(name: str, values: Iterable[bytes], rest: Callable[[], dict[str,
 
 def encode_json(value: Any) -> bytes:
     """Encode as JSON. Equal values give equal bytes. Paths that are not UTF-8 are spelled as `spell` does."""
-    try:
-        return _ENCODER.encode(value)
-    except UnicodeEncodeError:
-        return _ENCODER.encode(spell_all(msgspec.to_builtins(value)))
+    return encode_spelled(_ENCODER, value)
 
 
 def encode_text(text: str) -> bytes:

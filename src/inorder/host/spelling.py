@@ -9,6 +9,8 @@ they are. (Ids of files need none of this: they have `%XX` for such bytes.)
 import re
 from typing import Any
 
+import msgspec
+
 _BYTE = r"u(?:dc[89a-f][0-9a-f]|005c)"
 _AMBIGUOUS = re.compile(rf"\\(?={_BYTE})")
 _SPELLED = re.compile(rf"\\{_BYTE}")
@@ -27,10 +29,18 @@ def read_spelling(text: str) -> str:
     return _SPELLED.sub(lambda found: chr(int(found[0][2:], 16)), text)
 
 
-def spell_all(value: Any) -> Any:
-    """Return a value of lists and dictionaries with every text in it spelled."""
+def encode_spelled(encoder: msgspec.json.Encoder, value: Any) -> bytes:
+    """Encode a value. If a path in it cannot be encoded, every text in it is spelled."""
+    try:
+        return encoder.encode(value)
+    except UnicodeEncodeError:
+        return encoder.encode(_spell_all(msgspec.to_builtins(value, enc_hook=str)))
+
+
+def _spell_all(value: Any) -> Any:
+    """Spell every text in a value of lists and dictionaries."""
     if isinstance(value, str):
         return spell(value)
     if isinstance(value, dict):
-        return {spell_all(name): spell_all(each) for name, each in value.items()}
-    return [spell_all(each) for each in value] if isinstance(value, list | tuple) else value
+        return {_spell_all(name): _spell_all(each) for name, each in value.items()}
+    return [_spell_all(each) for each in value] if isinstance(value, list | tuple) else value

@@ -11,12 +11,14 @@ from typing import Any
 import msgspec
 
 from inorder.host.regular_file import open_regular
+from inorder.host.spelling import encode_spelled
 from inorder.stage.data_layout import DataLayout
 
 from .model import PipelineReport, RunReport
 
 EVENTS_MAX = 100_000
 """Attempts of one run: the first of them."""
+_ENCODER = msgspec.json.Encoder()
 _COUNTERS = ("committed", "computed", "buffered_bytes", "resident_bytes", "active_workers")
 
 
@@ -35,7 +37,7 @@ def encode_trace(report: PipelineReport) -> bytes:
         events += _list_counters(pid, run, offset_ms)
         events += _list_marks(pid, run, offset_ms)
     other = {"data": report.data, "version": report.inorder_version, "limits": notes}
-    return msgspec.json.encode({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other})
+    return encode_spelled(_ENCODER, {"traceEvents": events, "displayTimeUnit": "ms", "otherData": other})
 
 
 def _list_names(pid: int, run: RunReport) -> Iterator[dict[str, Any]]:

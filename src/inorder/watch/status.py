@@ -16,6 +16,7 @@ from inorder.host.liveness import is_held
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.regular_file import read_regular
+from inorder.host.spelling import encode_spelled
 
 from .changes import SourceChanges
 from .contracts import RunResult
@@ -30,6 +31,7 @@ STATES = {
 }
 _WRITE_MS = 1_000
 """Between two writes that tell of nothing but more changes."""
+_ENCODER = msgspec.json.Encoder()
 
 
 class WatchedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,4 +159,4 @@ class StatusWriter:
         self._set(**fields)
         self._written_ms = self._clock.now_ms()
         with contextlib.suppress(OSError, InfrastructureError):
-            write_atomic(self._filesystem, self._path, msgspec.json.encode(self._status))
+            write_atomic(self._filesystem, self._path, encode_spelled(_ENCODER, self._status))

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import msgspec
 
-from inorder.host.spelling import spell_all
+from inorder.host.spelling import encode_spelled
 from inorder.report.model import PipelineReport
 from inorder.report.verdict import format_time
 
@@ -79,7 +79,7 @@ def render_main(report: PipelineReport) -> str:
 
 def encode_data(report: PipelineReport) -> str:
     """The data of a report as JSON that can stand inside a script element."""
-    text = _ENCODER.encode(spell_all(msgspec.to_builtins(report))).decode()
+    text = encode_spelled(_ENCODER, report).decode()
     for character, replacement in _UNSAFE.items():
         text = text.replace(character, replacement)
     return text

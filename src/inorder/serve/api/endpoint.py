@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.host.spelling import encode_spelled
 from inorder.serve.catalog import Catalog
 from inorder.serve.problems import NotFound, RequestError
 
@@ -93,7 +94,7 @@ def read_params(kind: type[P], request: Request) -> P:
 
 def make_json(result: Any, status: int = 200) -> Response:
     """A result as JSON."""
-    return Response(_ENCODER.encode(result), status, media_type="application/json")
+    return Response(encode_spelled(_ENCODER, result), status, media_type="application/json")
 
 
 def make_error(error: Exception) -> Response:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from inorder.host.spelling import encode_spelled
 from inorder.report.build import build_report
 from inorder.report.model import PipelineReport
 from inorder.report.runs import list_runs, list_stages
@@ -26,6 +27,7 @@ LIVE_PATH = "/api/live"
 _RUNS_SHOWN_MAX = 2
 _LISTED_MAX = 100
 _INTERVAL_S = 1.0
+_ENCODER = msgspec.json.Encoder()
 _HEARTBEAT_S = 15.0
 
 RunIds = Annotated[
@@ -148,4 +150,4 @@ class LiveStreams:
 
 def encode_event(name: str, value: object) -> bytes:
     """One event. JSON has no line breaks outside of strings, and escapes those inside."""
-    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(value))
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), encode_spelled(_ENCODER, value))
