@@ -212,7 +212,7 @@ def test_verify_finds_what_is_not_as_it_was_written(tmp_path: Path, statement: s
 def test_after_a_run_the_library_is_one_file_that_can_be_read_from_a_read_only_medium(tmp_path: Path) -> None:
     write(tmp_path, make_document("docs/a", "yellow lamp", spec="hash:4"))
     names = sorted(name for name in os.listdir(tmp_path) if not name.endswith((".lock", ".f32")))
-    assert names == ["library.sqlite"]
+    assert names == ["library.sqlite", "library.sums"]
     before = describe(tmp_path, "lamp")
     (tmp_path / "library.sqlite").chmod(0o444)
     tmp_path.chmod(0o555)

@@ -32,7 +32,7 @@ from inorder.library.sink import LibrarySink
 from inorder.library.states import count_warnings
 from inorder.runtime.identity import new_run_id
 from inorder.runtime.recovery import read_final_marks, remove_temporary_files
-from inorder.sinks.packed_lines import measure_lines
+from inorder.sinks.packed_lines import open_lines
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.data_layout import DataLayout, require_current_data
 from inorder.stage.options import StageOptions
@@ -216,12 +216,18 @@ class _PipelineRun:
         return any(not self._is_manifest_whole(each, mark) for each, mark in (marks[name] or {}).items())
 
     def _is_manifest_whole(self, sink: str, mark: Mark) -> bool:
-        """Whether a manifest is as long as the journal says. Other sinks are not looked at."""
+        """Whether a manifest is as long as the journal says, or longer, and ends with a whole line. Other sinks are not
+        looked at."""
         kind, _, step = sink.partition(" ")
         if kind != "manifest":
             return True
-        manifest = DataLayout(self._data, step).manifest
-        return os.path.exists(manifest) and measure_lines(manifest) == mark[1]
+        try:
+            with open_lines(DataLayout(self._data, step).manifest) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - 1))
+                return size >= mark[1] and file.read(1) in (b"", b"\n")
+        except FileNotFoundError:
+            return False
 
     def _read_final_marks(self, name: str) -> Mapping[str, Mark] | None:
         return read_final_marks(SystemFilesystem(), DataLayout(self._data, name).journal)

@@ -36,6 +36,16 @@ _BLOCK_BYTES = 2**16
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
+class _Numbered(msgspec.Struct):
+    """What is read of a row to tell where a run ends."""
+
+    seq: int = -1
+    """-1: it is no row of an item, as the counts at the end."""
+
+
+_NUMBERED = msgspec.json.Decoder(_Numbered)
+
+
 class ManifestSink:
     """Writes one JSON line per entry to a file, which no other program may write: see `open_manifest`.
 
@@ -130,10 +140,10 @@ class ManifestSink:
             data = self._file.read(position.offset, self._file.size - position.offset)
         for number, line in enumerate(complete_lines(data)):
             try:
-                row = msgspec.json.decode(line)
+                seq = _NUMBERED.decode(line).seq
             except (msgspec.DecodeError, UnicodeDecodeError):
                 return None
-            if number >= head and (row["seq"] >= end if self._is_sparse else rows >= end - position.end):
+            if number >= head and (not 0 <= seq < end if self._is_sparse else rows >= end - position.end):
                 break
             size += len(line) + 1
             rows += number >= head
