@@ -1,5 +1,6 @@
 PYTHON ?= python3
 SECONDS_MAX ?= 60
+COUNT ?= 300
 
 VENV := .venv
 STAMP := $(VENV)/.stamp
@@ -50,7 +51,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
-	gauntlet-ray soak clean
+	gauntlet-ray soak damage clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -155,6 +156,9 @@ gauntlet-ray: $(RAY_STAMP) ## run one misbehaving item among 200 on Ray
 
 soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
+
+damage: $(STAMP) ## change COUNT places of DATA (default 300), and count what notices it
+	$(RUN) bench/damage.py --count $(COUNT)
 
 clean: ## remove the virtual environments, caches and build outputs
 	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) $(DIST_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
