@@ -108,6 +108,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "staging of nobody": lambda folder: leave(folder / "data/.staging/gone/half"),
     "stray file": lambda folder: leave(folder / "data/stray.txt"),
     "new vectors": lambda folder: leave(folder / "data/library.vectors.new"),
+    "vectors of nobody": lambda folder: leave(folder / "data/library.vectors.000000000000000000000000.f32"),
     "new checksums": lambda folder: leave(folder / "data/library.sums.new"),
     "lock of a dead process": lambda folder: leave(folder / "data/locks/run.lock"),
     "manifest torn": lambda folder: append(manifest(folder), b'{"stage":'),
@@ -118,7 +119,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "manifest empty": lambda folder: cut(manifest(folder), 0),
     "manifest of zeros": lambda folder: manifest(folder).write_bytes(bytes(2000)),
 }
-UNNOTICED = {"lock of a dead process", "new checksums", "new vectors", "journal.distrusted"}
+UNNOTICED = {"lock of a dead process", "new checksums", "journal.distrusted"}
 """Files that the next run replaces, and the mark of a failed sync, which it removes."""
 
 

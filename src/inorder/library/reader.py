@@ -17,6 +17,7 @@ import msgspec
 from inorder.code.rules import IGNORED
 from inorder.errors import IntegrityError
 from inorder.index.place import Generation
+from inorder.index.vectors.files import list_vector_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.stage.sources import quote_id
 
@@ -170,11 +171,14 @@ class LibraryReader:
 
     def has_leftovers(self) -> bool:
         """Whether a run has something to put in order: rows to publish or to remove, or a file with vectors that is
-        lost or cut."""
+        lost, cut, or not named any more."""
         with self.snapshot() as connection:
             if connection.execute("SELECT 1 FROM pending LIMIT 1").fetchone() is not None:
                 return True
-            return any(file.find_problem() for file in list_matrix_files(connection, os.path.dirname(self.path)))
+            data = os.path.dirname(self.path)
+            files = list_matrix_files(connection, data)
+            is_lost = any(file.find_problem() for file in files)
+            return is_lost or not {file.name for file in files}.issuperset(list_vector_files(data))
 
     def read_totals(self) -> Totals:
         """Return the counts and the content hash of what is visible."""

@@ -268,7 +268,6 @@ class LibrarySink(DatabaseSink):
         self._is_synced = False
 
     def _prepare(self) -> None:
-        self._sums = BlockSums(self._data)
         connection = self._connection
         if has_tables(connection):
             check_format(connection, self._path)
@@ -277,6 +276,7 @@ class LibrarySink(DatabaseSink):
         else:
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        self._sums = BlockSums(self._data)
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         register_texts(connection)
         super()._prepare()
