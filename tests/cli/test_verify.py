@@ -212,7 +212,7 @@ def test_each_problem_is_a_line_with_what_to_do(done: CommandLine) -> None:
     assert ended.out.splitlines() == [
         "altered     counts/0.txt  count: the output of 0.txt differs from what was written; "
         "run the stage again to make it",
-        "leftover    .staging/count/one/two  count: left by an interrupted run; the next run adopts or removes it",
+        "leftover    .staging/count/one/two  count: left by an interrupted run; run the stage again, or remove it",
     ]
     assert ended.err == "2 problems in .inorder\n"
     assert done.stage_in_process("count").code == 3

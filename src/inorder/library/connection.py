@@ -78,7 +78,7 @@ def translate_library_errors(path: str, doing: str = "it cannot be read") -> Ite
         yield
     except InorderError:
         raise
-    except (sqlite3.Error, LookupError, ValueError, TypeError, ArithmeticError) as error:
+    except Exception as error:
         if (damage := take_text_error()) is not None:
             raise IntegrityError(f"{path}: {damage}") from error
         _require_whole(path, find_damaged_files(os.path.dirname(path)), error)
