@@ -163,7 +163,7 @@ def broken(data: Path, kind: str) -> None:
         ("foreign", "is damaged (file is not a database); remove it and run `inorder run SRC` again"),
         ("other", "is a database, but not a library of inorder"),
         ("newer", "was written by a newer version of inorder"),
-        ("damaged", "blocks are not those that were written, the first at byte 8192); remove it and run `inorder run SRC` again"),
+        ("damaged", "blocks are not those that were written, the first at byte 8192); remove it and run"),
     ],
 )
 def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Path, kind: str, complaint: str) -> None:

@@ -25,6 +25,7 @@ from urllib.parse import quote
 import msgspec
 
 from inorder.host.filesystem import SystemFilesystem, write_atomic
+from inorder.host.regular_file import open_regular, read_regular
 
 from .vectors.files import list_vector_files
 
@@ -118,7 +119,7 @@ class BlockSums:
     def note_log(self) -> None:
         """Note which pages are in the write-ahead log. Called before they are copied to the library."""
         step = _FRAME_HEADER_BYTES + BLOCK_BYTES
-        with suppress(FileNotFoundError), open(f"{self._data}/{_LIBRARY}-wal", "rb") as log:
+        with suppress(FileNotFoundError), open_regular(f"{self._data}/{_LIBRARY}-wal") as log:
             for at in range(_LOG_HEADER_BYTES, os.fstat(log.fileno()).st_size, step):
                 header = os.pread(log.fileno(), _PAGE_NUMBER.size, at)
                 if len(header) == _PAGE_NUMBER.size:
@@ -141,12 +142,11 @@ class BlockSums:
 def _read(data: str) -> _Recorded | None:
     """Return the checksums of DATA; None: there are none that can be used."""
     try:
-        with open(f"{data}/{NAME}", "rb") as file:
-            content = file.read()
+        content = read_regular(f"{data}/{NAME}")
         if zlib.crc32(content[_SUM_BYTES:]) != int.from_bytes(content[:_SUM_BYTES], "little"):
             return None
         found = _DECODER.decode(content[_SUM_BYTES:])
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError):
         return None
     return found if found.format == _FORMAT else None
 
@@ -167,7 +167,7 @@ def _identify(data: str, name: str = NAME) -> object:
 def _read_counter(data: str) -> bytes:
     """Return the change counter of the library; empty: there is none."""
     try:
-        with open(f"{data}/{_LIBRARY}", "rb") as file:
+        with open_regular(f"{data}/{_LIBRARY}") as file:
             return file.read(_COUNTER.stop)[_COUNTER]
     except FileNotFoundError:
         return b""
@@ -187,7 +187,7 @@ def _read_position(data: str) -> int | str:
 
 def _sum_blocks(data: str, name: str) -> Iterator[bytes]:
     """Yield the checksums of the blocks of a file, some at a time."""
-    with open(f"{data}/{name}", "rb", buffering=0) as file:
+    with open_regular(f"{data}/{name}") as file:
         while content := file.read(_READ_BLOCKS * BLOCK_BYTES):
             view = memoryview(content)
             parts = (view[at : at + BLOCK_BYTES] for at in range(0, len(content), BLOCK_BYTES))
@@ -201,7 +201,7 @@ def _compute(data: str, name: str, known: _FileSums | None, changed: Iterable[in
         return _FileSums(size, b"".join(_sum_blocks(data, name)))
     sums = bytearray(known.sums[: -(-size // BLOCK_BYTES) * _SUM_BYTES])
     sums += bytes(-(-size // BLOCK_BYTES) * _SUM_BYTES - len(sums))
-    with open(f"{data}/{name}", "rb") as file:
+    with open_regular(f"{data}/{name}") as file:
         for block in changed:
             content = os.pread(file.fileno(), BLOCK_BYTES, block * BLOCK_BYTES)
             if content:

@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager
 from functools import partial
 from urllib.parse import quote
 
+from inorder.errors import InorderError, IntegrityError, OperatorError
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.regular_file import require_regular_database
-from inorder.errors import InorderError, IntegrityError, OperatorError
 from inorder.host.spelling import spell
 from inorder.index.block_sums import DamagedFile, find_damage_before_reading, find_damaged_files
 from inorder.index.locations import locate

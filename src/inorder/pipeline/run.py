@@ -23,8 +23,8 @@ from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.rows import DOCUMENT
 from inorder.journal.records import Mark
-from inorder.library.opening import read_source_roots
 from inorder.library.connection import require_whole_library
+from inorder.library.opening import read_source_roots
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult, LibrarySource
 from inorder.library.sink import NAME as LIBRARY

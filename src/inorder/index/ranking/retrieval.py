@@ -21,8 +21,8 @@ from inorder.documents.embed.providers.registry import needs_trust, open_dense
 from inorder.errors import IntegrityError, OperatorError
 from inorder.extensions.trust import require_trusted
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
-from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.lexical.schema import DamagedIndexError
+from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
