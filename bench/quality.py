@@ -2,6 +2,7 @@
 
     python bench/quality.py [--each 3] [--only inorder kreuzberg] [--folder DIR] [--json]
     python bench/quality.py --html [--each 3] [--json]
+    python bench/quality.py --pages DIR [--part aside] [--json]
 
 Documents of many kinds are generated with fixed content. With `--folder`, the documents are the files NAME.pdf of that
 folder, each with its content in NAME.json. Scores are from 0 to 1; 1 is perfect:
@@ -16,6 +17,9 @@ folder, each with its content in NAME.json. Scores are from 0 to 1; 1 is perfect
 With `--html`, pages with an article, menus, comments and so on: precision, recall and F1 of the text of the article, in
 runs of four words, beside trafilatura and readability-lxml.
 
+With `--pages`, real pages of public repositories, which `reading/real_pages.py` names: the third that is set aside, or
+the others (`--part seen`).
+
 A tool that is not installed is left out. `make bench-peers` installs kreuzberg, liteparse, markitdown and
 pdf-inspector; trafilatura and readability-lxml are on PyPI.
 """
@@ -25,7 +29,8 @@ import json
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +38,7 @@ import msgspec
 from reading.documents import Made
 from reading.kinds import make_documents
 from reading.pages import PAGE_TOOLS, compare_text, make_pages
+from reading.real_pages import PageScores, read_real_pages
 from reading.scores import (
     Content,
     absent_share,
@@ -43,6 +49,8 @@ from reading.scores import (
     text_score,
 )
 from reading.tools import TOOLS
+
+from inorder.errors import ReadError
 
 MEASURES = ("NID", "MHS", "TEDS", "P", "R", "F1", "absent", "code")
 
@@ -137,7 +145,7 @@ def measure_pages(each: int) -> dict[str, Any]:
         try:
             for page in pages:
                 began_s = time.process_time()
-                text = read(page.html)
+                text = read(page.html.encode())
                 cpu_s += time.process_time() - began_s
                 by_layout[page.layout].append(compare_text(text, page.article))
         except ImportError as error:
@@ -150,6 +158,46 @@ def measure_pages(each: int) -> dict[str, Any]:
             "cpu_s": cpu_s,
         }
     return found
+
+
+def measure_real_pages(folder: Path, part: str) -> dict[str, Any]:
+    """Precision, recall and F1 of each tool by source, and its CPU seconds."""
+    pages = [page for page in read_real_pages(folder) if page.is_aside == (part == "aside")]
+    found: dict[str, Any] = {}
+    for tool, read in PAGE_TOOLS.items():
+        scores: defaultdict[str, PageScores] = defaultdict(PageScores)
+        cpu_s = 0.0
+        try:
+            for page in pages:
+                began_s = time.process_time()
+                text = _read_or_nothing(read, page.html)
+                cpu_s += time.process_time() - began_s
+                scores[page.source].add(page, text)
+        except ImportError as error:
+            print(f"{tool} is left out: {error}", file=sys.stderr)
+            continue
+        found[tool] = {"cpu_s": cpu_s, **{source: each.sum_up() for source, each in scores.items()}}
+    return {"pages": Counter(page.source for page in pages), "tools": found}
+
+
+def _read_or_nothing(read: Callable[[bytes], str], page: bytes) -> str:
+    try:
+        return read(page)
+    except (ReadError, ValueError):  # pages with NULs
+        return ""
+
+
+def format_real_pages(found: dict[str, Any]) -> list[str]:
+    """The results as Markdown."""
+    counts = found["pages"]
+    sources = list(counts)
+    heads = " | ".join(f"{each} ({counts[each]})" for each in sources)
+    lines = [f"| precision, recall, F1 | {heads} | CPU s |"]
+    lines.append(f"|{'---|' * (len(sources) + 2)}")
+    for tool, each in found["tools"].items():
+        numbers = [", ".join(f"{number:.3f}" for number in each[source]) for source in sources]
+        lines.append(f"| {tool} | {' | '.join(numbers)} | {each['cpu_s']:.1f} |")
+    return lines
 
 
 def format_pages(found: dict[str, Any]) -> list[str]:
@@ -184,8 +232,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(TOOLS), help="these tools")
     parser.add_argument("--folder", type=Path, help="documents with their content instead of generated ones")
     parser.add_argument("--html", action="store_true", help="web pages instead of PDFs")
+    parser.add_argument("--pages", type=Path, help="folder of repositories with real web pages")
+    parser.add_argument("--part", choices=["aside", "seen"], default="aside", help="which of the real pages")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.pages:
+        real = measure_real_pages(given.pages, given.part)
+        print(json.dumps(real) if given.json else "\n".join(format_real_pages(real)))
+        return
     if given.html:
         pages = measure_pages(given.each)
         print(json.dumps(pages) if given.json else "\n".join(format_pages(pages)))

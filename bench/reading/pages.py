@@ -166,34 +166,34 @@ def make_pages(each: int) -> list[WebPage]:
     return pages
 
 
-def read_inorder(html: str, extent: str = "article") -> str:
+def read_inorder(html: bytes, extent: str = "article") -> str:
     """The text of the blocks that inorder reads."""
     from inorder.documents.readers.html.reader import read
 
     parts: list[str] = []
-    for block in read(html.encode(), "page", "full" if extent == "full" else "article").blocks:
+    for block in read(html, "page", "full" if extent == "full" else "article").blocks:
         parts += [getattr(block, "caption", ""), getattr(block, "text", "")]
         parts += [cell.text for cell in getattr(block, "cells", ())]
     return "\n".join(filter(None, parts))
 
 
-def read_trafilatura(html: str) -> str:
+def read_trafilatura(html: bytes) -> str:
     """What trafilatura extracts, with tables and without comments."""
     import trafilatura
 
     return trafilatura.extract(html, include_comments=False, include_tables=True) or ""
 
 
-def read_readability(html: str) -> str:
+def read_readability(html: bytes) -> str:
     """The text of what readability keeps, and its title."""
     from lxml.html import document_fromstring
     from readability import Document
 
-    document = Document(html)
-    return str(document_fromstring(document.summary()).text_content())
+    document = Document(html.decode("utf-8", "replace"))
+    return " ".join(document_fromstring(document.summary()).xpath("//text()"))
 
 
-PAGE_TOOLS: dict[str, Callable[[str], str]] = {
+PAGE_TOOLS: dict[str, Callable[[bytes], str]] = {
     "inorder": read_inorder,
     "inorder --html full": lambda html: read_inorder(html, "full"),
     "trafilatura": read_trafilatura,

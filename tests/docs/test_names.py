@@ -102,8 +102,8 @@ def read_makefile() -> str:
 
 
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
-NOT_OUR_FLAGS = {"--head", "--port", "--address", "--no-deps", "--wheel-dir", "--html"}
-"""Options of `ray start`, of pip and of a benchmark."""
+NOT_OUR_FLAGS = {"--head", "--port", "--address", "--no-deps", "--wheel-dir", "--html", "--pages"}
+"""Options of `ray start`, of pip and of benchmarks."""
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if page not in ("CHANGELOG.md", "docs/upgrading.md")])

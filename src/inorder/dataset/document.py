@@ -81,6 +81,11 @@ class DatasetDocument:
         return self._document.mimetype
 
     @property
+    def metadata(self) -> dict[str, str]:
+        """What a web page says about itself: `title`, `author`, `date`, `language`, `address`, `description`."""
+        return self._document.metadata
+
+    @property
     def page_count(self) -> int:
         """The number of pages; 0 if the format has none."""
         return len(page_sizes(self._document))

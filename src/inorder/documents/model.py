@@ -176,3 +176,5 @@ class Document(msgspec.Struct, kw_only=True):
     another version may read the file differently."""
     warnings: list[str] = []
     """What the user should know: a page without text, a table that was too large, a guessed encoding."""
+    metadata: dict[str, str] = {}
+    """What the file says about itself: `title`, `author`, `date`, `language`, `address`, `description`."""

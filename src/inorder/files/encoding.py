@@ -30,6 +30,8 @@ _NON_ASCII_SHARE_MIN = 0.25
 _NON_ASCII_BYTES_MIN = 12
 """Fewer bytes are not enough for a guess."""
 _GUESS_BYTES = 8192
+_VALID_PER_DAMAGED_MIN = 20
+"""So many characters beyond ASCII per invalid sequence are damaged UTF-8, and not another encoding."""
 _OTHER_SCRIPTS = ("cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256")
 _NUL_SHARE_MIN = 0.4
 """ASCII text in UTF-16 has a NUL in nearly every second byte; a file with stray NULs has few."""
@@ -99,6 +101,9 @@ def _decode_by_guess(data: bytes, declared: str) -> DecodedText:
     sample = data[:_SAMPLE_BYTES]
     if len(sample) - len(sample.translate(None, _CONTROLS)) > _CONTROLS_SHARE_MAX * len(sample):
         raise ReadError("not a text file: it has too many control characters")
+    mended = data.decode("utf-8", "replace")
+    if len(mended) - len(mended.encode("ascii", "ignore")) > _VALID_PER_DAMAGED_MIN * mended.count("\ufffd"):
+        return DecodedText(mended, "utf-8", "parts are not valid UTF-8 and were replaced")
     problem = f"not valid in its declared encoding {declared}" if declared else "no encoding declared, and not UTF-8"
     likely = _guess_encoding(sample)
     text = _try_decode(data, likely) if likely else None

@@ -130,7 +130,7 @@ class _MailReader:
     def _read_body(self, part: Any) -> list[AnyBlock]:
         text = _decode_text(part)
         if part.get_content_subtype() == "html":
-            return read_page(text.encode("utf-8", "replace"), self.warnings, keep_all=True)[0]
+            return read_page(text.encode("utf-8", "replace"), self.warnings, keep_all=True).blocks
         return split_paragraphs(text)
 
     def _read_attachment(self, part: Any, depth: int) -> Iterator[AnyBlock]:

@@ -71,7 +71,7 @@ def _read_output(output: Any, warnings: list[str]) -> Iterator[AnyBlock]:
     data = _get_dict(output, "data")
     page = _get_text(data, "text/html") or _get_text(output, "html")
     if "<table" in page:
-        yield from read_page(page.encode("utf-8", "replace"), warnings, keep_all=True)[0]
+        yield from read_page(page.encode("utf-8", "replace"), warnings, keep_all=True).blocks
         return
     if markdown := _get_text(data, "text/markdown"):
         yield from read_fragment(markdown, warnings)

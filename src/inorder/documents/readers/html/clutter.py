@@ -1,4 +1,4 @@
-"""Finds what is on a page beside its article: comments, related links, bars to share, advertisements, menus.
+"""Finds what is not content on a page without an article that stands out: comments, bars to share, menus.
 
 What tags and roles say is excluded by `rules`. This module goes by the names that authors give to elements in `class`
 and `id`. Some names are enough; others count outside of the main content, for elements whose text is mostly links, and
@@ -8,9 +8,8 @@ An element with the main heading or with most of the text of the page is never l
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
-from selectolax.lexbor import LexborNode
+from .measure import Box
 
 _START, _END = r"(?:^|[\s_-])", r"(?:$|[\s_-])"
 _COMMENTS = r"comments|comment-?(?:list|section|area|thread|respond|form|wrapper|stream)|commentlist|disqus\w*|respond"
@@ -32,106 +31,57 @@ _NOTICE = re.compile(
     r"\u00a9|\(c\)|copyright|all rights reserved|privacy|terms of|imprint|impressum|datenschutz|mentions l\u00e9gales",
     re.I,
 )
-_NAMED = ", ".join(
-    f"{tag}[{name}]"
-    for tag in ("div", "section", "aside", "ul", "ol", "form", "footer", "header", "p")
-    for name in ("class", "id")
-)
+_NAMED = frozenset(("div", "section", "aside", "ul", "ol", "form", "footer", "header", "p"))
 _MENU_LINKS_SHARE_MIN = 0.5
 _LIST_LINKS_MIN = 5
 _LIST_LINKS_SHARE_MIN = 0.9
 _LIST_LINK_CHARACTERS_MAX = 30
 """The mean length of a link in a menu. Titles of articles are longer."""
 _NOTICE_CHARACTERS_MAX = 400
-_HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 _CONTENT_TAGS = frozenset(("main", "article", "td"))
-_NOT_TEXT = "script, style, template, noscript, svg"
-_PASSES_MAX = 30
-"""How often the text of a page is measured, at most: nested elements are measured several times."""
+_HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 
 
-def find_clutter(root: LexborNode, page_bytes: int) -> set[int]:
-    """The ids (`mem_id`) of the elements below `root` that are not part of the article of a page of this size."""
-    return _ClutterFinder(root, _PASSES_MAX * page_bytes).find()
+def find_clutter(page: Box) -> Iterator[Box]:
+    """The boxes of a page that are not content, outermost only."""
+    most = page.characters / 2
+    stack: list[tuple[Box, bool]] = [(page, False)]
+    while stack:
+        outer, in_content = stack.pop()
+        in_content = in_content or outer.tag in _CONTENT_TAGS
+        before = ""
+        for box in outer.boxes:
+            may_go = box.characters <= most and not box.has_main_heading and not _has_main_content(box)
+            if may_go and (_is_named(box, in_content) or _is_menu(box, in_content, before)):
+                yield box
+            else:
+                stack.append((box, in_content))
+            before = box.tag
 
 
-class _ClutterFinder:
-    def __init__(self, root: LexborNode, budget: int) -> None:
-        self._root = root
-        self._budget = budget
-        """Characters that may still be measured."""
-        self._found: set[int] = set()
+def _has_main_content(box: Box) -> bool:
+    return box.tag == "main" or any(inner.tag == "main" for inner in box.boxes)
 
-    @cached_property
-    def _most(self) -> float:
-        """Half of the text of the page."""
-        return self._measure(self._root) / 2
 
-    def find(self) -> set[int]:
-        """The ids of all elements that are not part of the article."""
-        for find in (self._find_named, self._find_lists):
-            for node in find():
-                if self._measure(node) <= self._most and node.css_first("h1, main, [role=main]") is None:
-                    self._found.add(node.mem_id)
-        return self._found
-
-    def _select(self, selector: str) -> Iterator[LexborNode]:
-        """The elements that match, until too much was measured."""
-        for node in self._root.css(selector):
-            if self._budget < 0:
-                return
-            yield node
-
-    def _find_named(self) -> Iterator[LexborNode]:
-        """Elements whose names say that they are not the article."""
-        for node in self._select(_NAMED):
-            attributes = node.attributes
-            names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-            if _CLUTTER.search(names):
-                if not self._is_below(node, frozenset()):
-                    yield node
-            elif (_MENU.search(names) or _FOOTER.search(names)) and not self._is_below(node, _CONTENT_TAGS):
-                links, length = sum(self._measure(link) for link in node.css("a")), self._measure(node)
-                if links >= _MENU_LINKS_SHARE_MIN * max(1, length) or self._is_notice(node, names, length):
-                    yield node
-
-    def _is_notice(self, node: LexborNode, names: str, length: int) -> bool:
-        """Whether an element is the footer of a page: a short text about rights, terms or privacy."""
-        if length > _NOTICE_CHARACTERS_MAX or not _FOOTER.search(names):
-            return False
-        return bool(_NOTICE.search(node.text() or ""))
-
-    def _find_lists(self) -> Iterator[LexborNode]:
-        """Lists of short links that follow no heading, outside of the main content."""
-        for node in self._select("ul, ol"):
-            links = node.css("a")
-            if len(links) < _LIST_LINKS_MIN or _is_after_heading(node) or self._is_below(node, _CONTENT_TAGS):
-                continue
-            length = sum(self._measure(link) for link in links)
-            is_menu = length >= _LIST_LINKS_SHARE_MIN * self._measure(node)
-            if is_menu and length <= _LIST_LINK_CHARACTERS_MAX * len(links):
-                yield node
-
-    def _is_below(self, node: LexborNode, tags: frozenset[str]) -> bool:
-        """Whether an element is within one that was found, or one with such a tag."""
-        parent = node.parent
-        while parent is not None:
-            self._budget -= 1
-            if parent.mem_id in self._found or parent.tag in tags:
-                return True
-            parent = parent.parent
+def _is_named(box: Box, in_content: bool) -> bool:
+    """Whether the names of an element say that it is not content."""
+    if box.tag not in _NAMED or not box.names:
         return False
-
-    def _measure(self, node: LexborNode) -> int:
-        """The length of the text of an element, without spaces."""
-        text = node.text() or ""
-        self._budget -= len(text)
-        length = len("".join(text.split()))
-        return length - sum(len("".join((each.text() or "").split())) for each in node.css(_NOT_TEXT))
+    if _CLUTTER.search(box.names):
+        return True
+    if in_content or not (_MENU.search(box.names) or _FOOTER.search(box.names)):
+        return False
+    return box.link_share >= _MENU_LINKS_SHARE_MIN or not box.characters or _is_notice(box)
 
 
-def _is_after_heading(node: LexborNode) -> bool:
-    before = node.prev
-    while before is not None and before.tag == "-text" and not (before.text_content or "").strip():
-        before = before.prev
-    return before is not None and before.tag in _HEADINGS
+def _is_notice(box: Box) -> bool:
+    """Whether an element is the footer of a page: a short text about rights, terms or privacy."""
+    is_short = box.characters <= _NOTICE_CHARACTERS_MAX and _FOOTER.search(box.names) is not None
+    return is_short and _NOTICE.search(box.text) is not None
+
+
+def _is_menu(box: Box, in_content: bool, before: str) -> bool:
+    """Whether an element is a list of short links that follows no heading, outside of the main content."""
+    if box.tag not in ("ul", "ol") or in_content or before in _HEADINGS or box.links < _LIST_LINKS_MIN:
+        return False
+    return box.link_share >= _LIST_LINKS_SHARE_MIN and box.linked <= _LIST_LINK_CHARACTERS_MAX * box.links

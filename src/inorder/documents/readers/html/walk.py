@@ -1,6 +1,6 @@
 """Walks the tree of a page and builds its blocks, without recursion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 
 from selectolax.lexbor import LexborNode
@@ -39,16 +39,21 @@ class HtmlWalker:
     """The blocks built so far, and the open elements."""
 
     def __init__(
-        self, budget: TableBudget, check_attributes: bool, keep_all: bool, clutter: frozenset[int] = frozenset()
+        self,
+        budget: TableBudget,
+        check_attributes: bool,
+        keep_all: bool,
+        left_out: Set[int] = frozenset(),
+        in_content: bool = False,
     ) -> None:
         self.builder = BlockBuilder()
         self.excluded_count = 0
         self._budget = budget
         self._check_attributes = check_attributes
         self._keep_all = keep_all
-        self._clutter = clutter
+        self._left_out = left_out
         """The ids of elements that are left out."""
-        self._content_depth = 0
+        self._content_depth = int(in_content)
         """How many open elements are main content of the page."""
         self._breaks = 0
         """Line breaks since the last text."""
@@ -96,7 +101,7 @@ class HtmlWalker:
 
     def _is_excluded(self, node: LexborNode, tag: str) -> bool:
         """Whether an element is hidden or not content of the page."""
-        if self._clutter and node.mem_id in self._clutter:
+        if self._left_out and node.mem_id in self._left_out:
             return True
         attributes = node.attributes if self._check_attributes else None
         if attributes and is_excluded(attributes, self._content_depth > 0 or self._keep_all):

@@ -146,7 +146,7 @@ class MarkdownWalker:
     def _end_html(self) -> None:
         from inorder.documents.readers.html.reader import read_page  # with its parser, which few documents need
 
-        self.builder.add(read_page(self._take_text().encode(), self.warnings, keep_all=True)[0])
+        self.builder.add(read_page(self._take_text().encode(), self.warnings, keep_all=True).blocks)
 
     def _begin_heading(self, about: dict[str, Any]) -> None:
         self.builder.open_heading(_LEVELS[about["level"]])

@@ -42,7 +42,7 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
         if left < 0:
             warnings.append(f"the book was read only in part: its chapters have more than {BYTES_MAX:,} characters")
             break
-        blocks += read_page(page.text.encode("utf-8", "replace"), warnings)[0]
+        blocks += read_page(page.text.encode("utf-8", "replace"), warnings).blocks
     if len(chapters) > CHAPTERS_MAX:
         warnings.append(f"only the first {CHAPTERS_MAX:,} of {len(chapters):,} chapters were read")
     blocks = mark_title(blocks, "".join(book.title))
