@@ -53,6 +53,8 @@ class Paragraph(Block, tag="paragraph"):
     text: str
     links: list[tuple[str, str]] = []
     """Text and target of each link in the text."""
+    source: Literal["", "field", "note", "stamp"] = ""
+    """What it is if it is not printed on its page: the value of a form field, a note or free text, or a stamp."""
 
 
 class ListItem(Block, tag="list_item"):

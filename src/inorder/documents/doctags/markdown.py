@@ -2,6 +2,7 @@
 
 Text is escaped where Markdown would read it as syntax, and nowhere else. A table with cells that span several places
 repeats their text in each of them, because the tables of Markdown have no spans. Page headers and footers are left out.
+Values of form fields, notes and stamps have their kind before them.
 """
 
 import re
@@ -64,10 +65,9 @@ def _escape_heading(text: str) -> str:
 
 
 def _write_paragraph(block: Paragraph) -> str:
-    if not block.links:
-        return _escape_start(escape(block.text))
     links = [(escape(label), _escape_target(target)) for label, target in block.links]
-    return _escape_start(insert_links(escape(block.text), links))
+    text = insert_links(escape(block.text), links)
+    return f"*({block.source})* {text}" if block.source else _escape_start(text)
 
 
 def _escape_target(target: str) -> str:

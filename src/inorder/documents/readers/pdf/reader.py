@@ -11,6 +11,7 @@ A page without text gives a warning. It is an error only if no page can be read.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from inorder.documents.readers.registry import reader_version
 from inorder.errors import ReadError
 from inorder.host.memory import pause_collector
 
+from .annotations import insert_annotations, open_form, read_annotations
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
 from .document_stats import STATS_DECODER, DocumentStats, compute_stats, sample_pages
@@ -50,24 +52,27 @@ def read(
     The passwords are tried if it is encrypted. With a recognizer, the text of pages without a text layer is recognized.
     `on_page` is called before each page is read, with its number and that of the last one.
     """
-    with open_pdf(data, passwords) as file, pause_collector() if recognizer is None else nullcontext():
+    collector = pause_collector() if recognizer is None else nullcontext()
+    with open_pdf(data, passwords) as file, open_form(file) as form, collector:
         last = file.page_count if last_page is None else min(last_page, file.page_count)
         if not 1 <= first_page <= last:
             raise ReadError(f"there are no pages {first_page} to {last} in a PDF of {file.page_count} pages")
         sampled: dict[int, PageText] = {}
         if stats is None:
-            sampled = {page.number: page for page in _read_sample(file)}
+            sampled = {page.number: page for page in _read_sample(file, form)}
             stats = compute_stats(list(sampled.values()), read_bookmarks(file))
         document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(recognizer is not None))
         for number in range(first_page, last + 1):
             if on_page is not None:
                 on_page(number, last)
-            page = sampled.pop(number, None) or _read_page(file, number)
+            page = sampled.pop(number, None) or _read_page(file, number, form)
             recognized = None if recognizer is None else _recognize(file, page, recognizer)
-            has_text, is_ocr = bool(page.segments) and not page.unreadable, recognized is not None
+            has_text = bool((page.segments and not page.unreadable) or page.annotations)
+            is_ocr = recognized is not None
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
             document.warnings += _list_warnings(page, recognized)
-            _append_blocks(document.blocks, recognized.blocks if recognized else build_blocks(page, stats))
+            blocks = recognized.blocks if recognized else build_blocks(page, stats)
+            _append_blocks(document.blocks, insert_annotations(blocks, page.annotations))
         is_whole = len(document.pages) == file.page_count
     return _check_readable(document) if is_whole else document
 
@@ -75,7 +80,7 @@ def read(
 def collect_stats(data: bytes, passwords: Sequence[str] = ()) -> DocumentStats:
     """Return the statistics of the whole document, which are needed to read a part of it."""
     with open_pdf(data, passwords) as file:
-        return compute_stats(list(_read_sample(file)), read_bookmarks(file))
+        return compute_stats(list(_read_sample(file, None)), read_bookmarks(file))
 
 
 def count_pages(data: bytes, passwords: Sequence[str] = ()) -> int:
@@ -103,16 +108,19 @@ def _check_readable(document: Document) -> Document:
     return document
 
 
-def _read_sample(file: PdfFile) -> Iterator[PageText]:
+def _read_sample(file: PdfFile, form: Any) -> Iterator[PageText]:
     """The pages from which the statistics of a document are computed."""
-    return (_read_page(file, number) for number in sample_pages(file.page_count))
+    return (_read_page(file, number, form) for number in sample_pages(file.page_count))
 
 
-def _read_page(file: PdfFile, number: int) -> PageText:
+def _read_page(file: PdfFile, number: int, form: Any) -> PageText:
     with file.page(number) as page:
         if page is None:
             return PageText(number=number, width=0.0, height=0.0, problem="cannot be loaded")
-        return read_page(page)
+        found = read_page(page)
+        if not found.problem:
+            found.annotations = read_annotations(page, form, found.warnings)
+        return found
 
 
 def _recognize(file: PdfFile, page: PageText, recognizer: PageRecognizer) -> OcrPage | None:
@@ -132,8 +140,11 @@ def _reader_version(ocr: bool) -> str:
 
 
 def _list_warnings(page: PageText, recognized: OcrPage | None) -> Iterator[str]:
+    yield from page.warnings
     if page.problem:
         yield f"page {page.number} {page.problem}"
+    elif page.annotations and not page.segments and not recognized:
+        return
     elif page.is_empty:
         yield f"page {page.number} is empty"
     elif recognized:
@@ -158,6 +169,7 @@ def _append_blocks(blocks: list[AnyBlock], more: Sequence[AnyBlock]) -> None:
 
 def _join_blocks(last: AnyBlock, first: AnyBlock) -> AnyBlock | None:
     """The last block of a page with the first of the next page; None if they are two."""
-    if isinstance(last, Paragraph) and isinstance(first, Paragraph) and is_continued(last.text, first.text):
-        return msgspec.structs.replace(last, text=join_text(last.text, first.text))
+    if isinstance(last, Paragraph) and isinstance(first, Paragraph):
+        is_continuation = not (last.source or first.source) and is_continued(last.text, first.text)
+        return msgspec.structs.replace(last, text=join_text(last.text, first.text)) if is_continuation else None
     return join_tables(last, first) if isinstance(last, Table) else None

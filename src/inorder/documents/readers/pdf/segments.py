@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from inorder.documents.model import Box, Table
+from inorder.documents.model import Box, Paragraph, Table
 
 ASKEW = -1
 """The direction of text that is neither horizontal nor vertical."""
@@ -117,6 +117,9 @@ class PageText(msgspec.Struct, kw_only=True):
     """How many rows at the top and at the bottom are furniture, once they were counted."""
     tagged_headings: list[TaggedHeading] = []
     graphics: Graphics | None = None
+    annotations: list[Paragraph] = []
+    """Values of form fields, notes and stamps."""
+    warnings: list[str] = []
     is_empty: bool = False
     """Whether there is nothing on the page."""
     problem: str = ""
