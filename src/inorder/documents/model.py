@@ -13,12 +13,18 @@ Box = tuple[float, float, float, float]
 """Left, top, right and bottom in points, from the top left corner of the page."""
 
 
-class Block(msgspec.Struct, kw_only=True, gc=False):
-    """Base of all blocks: where a block is on its page."""
+Link = tuple[str, str]
+"""Text and target."""
+
+
+class Block(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
+    """Base of all blocks: where a block is on its page, and its links."""
 
     page: int | None = None
     """Counted from 1; None if the format has no pages."""
     box: Box | None = None
+    links: list[Link] = []
+    """The links in the text, in its order. Those of a table are with its cells."""
 
 
 class Title(Block, tag="title"):
@@ -51,8 +57,6 @@ class Paragraph(Block, tag="paragraph"):
     """
 
     text: str
-    links: list[tuple[str, str]] = []
-    """Text and target of each link in the text."""
     source: Literal["", "field", "note", "stamp"] = ""
     """What it is if it is not printed on its page: the value of a form field, a note or free text, or a stamp."""
 
@@ -82,7 +86,7 @@ class Code(Block, tag="code"):
     language: str = ""
 
 
-class Cell(msgspec.Struct, gc=False):
+class Cell(msgspec.Struct, gc=False, omit_defaults=True):
     """One cell of a table.
 
     >>> Cell("oil", row=0, column=1).rows
@@ -96,6 +100,7 @@ class Cell(msgspec.Struct, gc=False):
     columns: int = 1
     """How many rows and columns the cell spans."""
     is_header: bool = False
+    links: tuple[Link, ...] = ()
 
 
 class Table(Block, tag="table"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.documents.chunk.chunks import Chunk, format_chunk_id, pack_chunk_id
+from inorder.documents.chunk.chunks import Chunk, ChunkLink, format_chunk_id, pack_chunk_id
 from inorder.documents.embed.step import measure, summarize
 
 from .rows import SPARSE, StepResult, StoredVectors, make_dense_result, make_step_result
@@ -23,6 +23,7 @@ class _ChunkRow(msgspec.Struct, array_like=True, gc=False):
     section_path: list[str]
     pages: list[int]
     refs: list[str]
+    links: list[ChunkLink] = []
 
 
 class SparseVectors(msgspec.Struct, array_like=True):
@@ -47,7 +48,14 @@ def pack_chunk_rows(chunks: Sequence[Chunk]) -> tuple[bytes, list[str]]:
     """Return chunks without their texts, and the texts."""
     rows = [
         _ChunkRow(
-            pack_chunk_id(each.chunk_id), each.tokens, each.start, each.end, each.section_path, each.pages, each.refs
+            pack_chunk_id(each.chunk_id),
+            each.tokens,
+            each.start,
+            each.end,
+            each.section_path,
+            each.pages,
+            each.refs,
+            each.links,
         )
         for each in chunks
     ]
@@ -68,6 +76,7 @@ def unpack_chunk_rows(doc_id: str, rows: bytes, texts: Sequence[str]) -> list[Ch
             section_path=row.section_path,
             pages=row.pages,
             refs=row.refs,
+            links=row.links,
         )
         for number, (row, text) in enumerate(zip(_UNPACK.decode(rows), texts, strict=True))
     ]

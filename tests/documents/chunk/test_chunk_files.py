@@ -77,6 +77,6 @@ def test_a_table_says_what_it_is_and_has_its_columns_even_without_rows(texts: li
     table = pq.read_table(write(tale(*texts)))
     names = ("schema", "schema_version", "cfg_hash")
     footer = [table.schema.metadata[f"inorder.{name}".encode()] for name in names]
-    assert footer == [b"inorder.chunks", b"1", b"f00d"]
+    assert footer == [b"inorder.chunks", b"2", b"f00d"]
     assert table.num_rows == len(texts)
     assert table.column_names == list(Chunk.__struct_fields__)

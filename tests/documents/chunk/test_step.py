@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.model_pieces import list_pieces
@@ -14,6 +15,7 @@ from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.settings import ChunkSettings, settings_of
 from inorder.documents.chunk.step import chunk, summarize
 from inorder.documents.chunk.tokens import count_words
+from inorder.documents.chunk.units import Piece
 from inorder.documents.convert.resources import Resources
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.convert.step import convert
@@ -32,7 +34,12 @@ SIZES = [ChunkSettings(), ChunkSettings(tokens_max=20), ChunkSettings(tokens_max
 
 
 def assert_same_as_json(written: Document) -> None:
-    assert list_pieces(written) == read_pieces(write_json(written))
+    assert without_links(list_pieces(written)) == without_links(read_pieces(write_json(written)))
+
+
+def without_links(pieces: list[Piece]) -> list[Piece]:
+    """The pieces as far as the JSON has them: it has no links of cells, and not all links of other texts."""
+    return [piece._replace(links=()) for piece in pieces]
 
 
 @pytest.mark.slow
@@ -86,8 +93,9 @@ def test_chunks_are_those_of_the_json(name: str, sizes: ChunkSettings) -> None:
     in_memory, stored = convert_sample(name)
     pieces = read_pieces(stored.write_record())
     expected = build_chunks(name, pieces, count_words, sizes.resolved_tokens_min, sizes.tokens_max)
-    assert chunk(name, in_memory, sizes, count_words) == expected
-    assert chunk(name, stored, sizes, count_words) == expected
+    found = chunk(name, in_memory, sizes, count_words)
+    assert chunk(name, stored, sizes, count_words) == found
+    assert [structs.replace(each, links=[]) for each in found] == [structs.replace(each, links=[]) for each in expected]
 
 
 def test_a_document_of_docling_is_chunked_from_its_json() -> None:

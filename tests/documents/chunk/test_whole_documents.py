@@ -32,7 +32,7 @@ def words_in_chunks(document: Document, tokens_max: int = 20) -> list[str]:
 def test_every_word_of_a_page_is_in_one_chunk(chosen: list[Tree]) -> None:
     writer = Writer()
     page = write_in(HTML, chosen, writer)
-    assert_complete(words_in_chunks(html.read(page.encode(), "page")), writer.given)
+    assert_complete(words_in_chunks(html.read(page.encode(), "page", "full")), writer.given)
 
 
 @pytest.mark.slow

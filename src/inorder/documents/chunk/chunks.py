@@ -2,8 +2,10 @@
 
 import unicodedata
 import uuid
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -12,9 +14,20 @@ if TYPE_CHECKING:
     from .tokens import TokenCounter
     from .units import Piece
 
+_START = itemgetter(2)
 _ID_LENGTH = 36
 _NAMESPACE = uuid.UUID("7b8f3a52-6d0e-5f3c-9a41-0c2d6e1b9f10")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Version 1 had no links."""
+
+
+class ChunkLink(NamedTuple):
+    """A link in a chunk."""
+
+    text: str
+    target: str
+    start: int
+    """Where its text begins in the document's text."""
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +52,9 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     pages: list[int]
     refs: list[str]
     """References to the document items of which it contains all or a part."""
+    links: list[ChunkLink] = []
+    """The links in it: text, target, and where the text begins in the document's text. A target is no part of the text:
+    it is neither searched nor embedded."""
 
 
 def build_chunks(
@@ -51,11 +67,35 @@ def build_chunks(
     from .units import join_pieces, split_units
 
     units = UnitSequence(join_pieces(pieces), list(split_units(pieces, count, tokens_max)), count, tokens_max)
-    return [_build_chunk(doc_id, number, pieces, units, *ends) for number, ends in enumerate(pack(units, tokens_min))]
+    links = list(_place_links(pieces))
+    return [
+        _build_chunk(doc_id, number, pieces, units, links, *ends) for number, ends in enumerate(pack(units, tokens_min))
+    ]
+
+
+def _place_links(pieces: "Sequence[Piece]") -> "Iterator[ChunkLink]":
+    """All links, in the order of the text. One whose text is not found begins where the last one does."""
+    from .units import GAP
+
+    start = 0
+    for piece in pieces:
+        reached = begin = 0
+        for text, target in piece.links:
+            at = piece.text.find(text, reached)
+            if at >= 0:
+                begin, reached = at, at + len(text)
+            yield ChunkLink(text, target, start + begin)
+        start += len(piece.text) + len(GAP)
 
 
 def _build_chunk(
-    doc_id: str, number: int, pieces: "Sequence[Piece]", units: "UnitSequence", first: int, last: int
+    doc_id: str,
+    number: int,
+    pieces: "Sequence[Piece]",
+    units: "UnitSequence",
+    links: list[ChunkLink],
+    first: int,
+    last: int,
 ) -> Chunk:
     group = units.units[first:last]
     start, end = group[0].start, group[-1].end
@@ -72,6 +112,7 @@ def _build_chunk(
         section_path=list(parts[0].path),
         pages=sorted({page for part in parts for page in part.pages}),
         refs=[part.ref for part in parts],
+        links=links[bisect_left(links, start, key=_START) : bisect_left(links, end, key=_START)] if links else [],
     )
 
 

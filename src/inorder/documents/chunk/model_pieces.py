@@ -78,7 +78,7 @@ class _BlockWalk:
             return
         if kind == "heading":
             self._sections.open(heading_level(block) if isinstance(block, Heading) else 0, text)
-        yield Piece(text, kind, ref, self._find_pages(block), self._sections.path)
+        yield Piece(text, kind, ref, self._find_pages(block), self._sections.path, tuple(block.links))
 
     def _visit_list(self, node: ListNode) -> Iterator[Piece]:
         for entry in node.entries:
@@ -93,7 +93,8 @@ class _BlockWalk:
         yield from self._visit_caption(table.caption, pages)
         text = join_table((cell.row, cell.column, " ".join(cell.text.split())) for cell in table.cells)
         if text:
-            yield Piece(text, "table", ref, pages, self._sections.path)
+            links = tuple([link for cell in table.cells for link in cell.links])
+            yield Piece(text, "table", ref, pages, self._sections.path, links)
 
     def _visit_caption(self, caption: str, pages: tuple[int, ...]) -> Iterator[Piece]:
         if not caption:

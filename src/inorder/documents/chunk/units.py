@@ -47,6 +47,8 @@ class Piece(NamedTuple):
     """The pages that it is on."""
     path: tuple[str, ...] = ()
     """Titles of the enclosing sections, outermost first; for a heading, itself included."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Text and target of each link in the text, in its order."""
 
 
 class Unit(NamedTuple):

@@ -6,11 +6,25 @@ written into the text as `[text](target)`; `text` is without them. Page headers 
 tests prove that docling-core loads it unchanged.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from inorder.documents.model import Block, Cell, Code, Document, Furniture, Heading, Paragraph, Picture, Table, Title
+from inorder.documents.model import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Furniture,
+    Heading,
+    Link,
+    ListItem,
+    Paragraph,
+    Picture,
+    Table,
+    Title,
+)
 
 from .cells import count_header_rows, is_column_header
 from .code_languages import language_name
@@ -63,8 +77,7 @@ class _Writer:
     def add(self, unit: OutlineItem) -> Item:
         """Add a block or list at the top level. Returns its reference."""
         if isinstance(unit, Paragraph):
-            orig = insert_links(unit.text, unit.links) if unit.links else unit.text
-            return self._add_text("text", unit.text, self._locate(unit, len(unit.text)), orig=orig)
+            return self._add_text("text", unit.text, self._locate(unit, len(unit.text)), orig=_write_orig(unit))
         if isinstance(unit, ListNode):
             return self._add_list(unit, _BODY)
         if isinstance(unit, Table):
@@ -73,13 +86,16 @@ class _Writer:
             return self._add_floating(self.pictures, "picture", unit)
         prov = self._locate(unit, len(unit.text))
         if isinstance(unit, Heading):
-            return self._add_text("section_header", unit.text, prov, level=heading_level(unit))
+            level = heading_level(unit)
+            return self._add_text("section_header", unit.text, prov, orig=_write_orig(unit), level=level)
         if isinstance(unit, Code):
             more: Item = {"captions": [], "references": [], "footnotes": []}
             return self._add_text("code", unit.text, prov, code_language=language_name(unit.language), **more)
         if isinstance(unit, Furniture):
             return self._add_text(f"page_{unit.kind}", unit.text, prov, layer="furniture")
-        return self._add_text("title" if isinstance(unit, Title) else "formula", unit.text, prov)
+        if isinstance(unit, Title):
+            return self._add_text("title", unit.text, prov, orig=_write_orig(unit))
+        return self._add_text("formula", unit.text, prov)
 
     def _add_text(
         self,
@@ -127,6 +143,7 @@ class _Writer:
                 continue
             prov, nested = self._locate(entry, len(entry.text)), []
             more: Item = {"enumerated": entry.ordered, "marker": entry.marker}
+            more["orig"] = _write_orig(entry)
             children.append(self._add_text("list_item", entry.text, prov, parent=ref, children=nested, **more))
         return ref
 
@@ -186,7 +203,11 @@ def _make_cell(cell: Cell, header_rows: int) -> Item:
     }
 
 
-def insert_links(text: str, links: list[tuple[str, str]]) -> str:
+def _write_orig(block: Title | Heading | Paragraph | ListItem) -> str:
+    return insert_links(block.text, block.links) if block.links else block.text
+
+
+def insert_links(text: str, links: Sequence[Link]) -> str:
     """Write links into a text as `[text](target)`, each at the next occurrence of its own text."""
     parts: list[str] = []
     reached = 0

@@ -6,9 +6,21 @@ Values of form fields, notes and stamps have their kind before them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from inorder.documents.model import Code, Document, Formula, Heading, Paragraph, Picture, Table, Title
+from inorder.documents.model import (
+    Cell,
+    Code,
+    Document,
+    Formula,
+    Heading,
+    Link,
+    ListItem,
+    Paragraph,
+    Picture,
+    Table,
+    Title,
+)
 
 from .cells import count_header_rows, expand_grid
 from .docling_json import insert_links
@@ -44,7 +56,7 @@ def _write_unit(unit: OutlineItem) -> str:
             return _write_paragraph(unit)
         case Heading() | Title():  # a heading is one level below the title of the document
             level = max(unit.level, 1) + 1 if isinstance(unit, Heading) else 1
-            return f"{'#' * min(level, _LEVEL_MAX)} {_escape_heading(unit.text)}"
+            return f"{'#' * min(level, _LEVEL_MAX)} {_write_links(_escape_heading(unit.text), unit.links)}"
         case ListNode():
             return "\n".join(_write_entries(unit, ""))
         case Code():
@@ -65,9 +77,13 @@ def _escape_heading(text: str) -> str:
 
 
 def _write_paragraph(block: Paragraph) -> str:
-    links = [(escape(label), _escape_target(target)) for label, target in block.links]
-    text = insert_links(escape(block.text), links)
+    text = _write_links(escape(block.text), block.links)
     return f"*({block.source})* {text}" if block.source else _escape_start(text)
+
+
+def _write_links(text: str, links: Sequence[Link]) -> str:
+    """An escaped text with its links."""
+    return insert_links(text, [(escape(label), _escape_target(target)) for label, target in links]) if links else text
 
 
 def _escape_target(target: str) -> str:
@@ -88,7 +104,7 @@ def _write_caption(caption: str) -> str:
 
 def _write_table(table: Table) -> str:
     """A table. Its first row is the header, as GitHub demands; a table without headers has an empty one."""
-    grid = [[_write_cell(cell.text) if cell is not None else "" for cell in row] for row in expand_grid(table)]
+    grid = [[_write_cell(cell) if cell is not None else "" for cell in row] for row in expand_grid(table)]
     if not table.columns or not any(any(row) for row in grid):
         return _write_caption(table.caption)
     header = grid.pop(0) if count_header_rows(table) else [""] * table.columns
@@ -98,8 +114,8 @@ def _write_table(table: Table) -> str:
     return f"{caption}\n\n{body}" if caption else body
 
 
-def _write_cell(text: str) -> str:
-    return escape(text).replace("|", "\\|")
+def _write_cell(cell: Cell) -> str:
+    return _write_links(escape(cell.text), cell.links).replace("|", "\\|")
 
 
 def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
@@ -110,7 +126,11 @@ def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
             continue
         number += 1
         marker = f"{_find_number(entry.marker, number)}." if node.ordered else "-"
-        yield f"{indent}{marker} {_escape_start(escape(entry.text))}".rstrip()
+        yield f"{indent}{marker} {_write_item(entry)}".rstrip()
+
+
+def _write_item(item: ListItem) -> str:
+    return _escape_start(_write_links(escape(item.text), item.links))
 
 
 def _find_number(marker: str, number: int) -> int:

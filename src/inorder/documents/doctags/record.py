@@ -1,5 +1,6 @@
 """A DoclingDocument as it is decoded from JSON, whichever program wrote it: the fields that are read."""
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -98,7 +99,15 @@ class Record(msgspec.Struct):
         return {f"#/{kind}/{number}": item for kind in kinds for number, item in enumerate(getattr(self, kind))}
 
 
+_LINK = re.compile(r"\[([^\[\]]+)\]\(([^()]*)\)")
 _DECODER = msgspec.json.Decoder(Record)
+
+
+def find_links(item: Item) -> list[tuple[str, str]]:
+    """The links of a text, if `orig` is the text with links in Markdown."""
+    if item.orig == item.text or _LINK.sub(r"\1", item.orig) != item.text:
+        return []
+    return _LINK.findall(item.orig)
 
 
 def decode_record(record: bytes) -> Record:

@@ -4,7 +4,6 @@ Items are visited from the body down, each of them once. What the model has no b
 captions without a table or picture, check boxes. Positions on pages are left out.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from inorder.documents.model import (
@@ -24,10 +23,9 @@ from inorder.documents.model import (
 )
 
 from .code_languages import UNKNOWN
-from .record import Grid, Item, Record, Ref, decode_record
+from .record import Grid, Item, Record, Ref, decode_record, find_links
 
 READER = "docling"
-_LINK = re.compile(r"\[([^\[\]]+)\]\(([^()]*)\)")
 _LISTS = ("list", "ordered_list")
 
 
@@ -74,11 +72,17 @@ class _Walk:
     def _make_block(self, item: Item, depth: int) -> AnyBlock:
         match item.label:
             case "title":
-                return Title(text=item.text)
+                return Title(text=item.text, links=find_links(item))
             case "section_header":
-                return Heading(text=item.text, level=max(1, item.level))
+                return Heading(text=item.text, level=max(1, item.level), links=find_links(item))
             case "list_item":
-                return ListItem(text=item.text, depth=depth, ordered=item.enumerated, marker=item.marker)
+                return ListItem(
+                    text=item.text,
+                    depth=depth,
+                    ordered=item.enumerated,
+                    marker=item.marker,
+                    links=find_links(item),
+                )
             case "code":
                 language = "" if item.code_language == UNKNOWN else item.code_language.lower()
                 return Code(text=item.text, language=language)
@@ -92,7 +96,7 @@ class _Walk:
                 return Picture(caption=self._read_caption(item))
         if item.data is not None:
             return self._make_table(item, item.data)
-        return Paragraph(text=item.text, links=_find_links(item))
+        return Paragraph(text=item.text, links=find_links(item))
 
     def _make_table(self, item: Item, data: Grid) -> Table:
         cells = [
@@ -116,10 +120,3 @@ class _Walk:
             item = self._unvisited.pop(ref.target, None)
             if item is not None and item.text:
                 yield item.text
-
-
-def _find_links(item: Item) -> list[tuple[str, str]]:
-    """The links of a paragraph, if `orig` is its text with links in Markdown."""
-    if item.orig == item.text or _LINK.sub(r"\1", item.orig) != item.text:
-        return []
-    return _LINK.findall(item.orig)

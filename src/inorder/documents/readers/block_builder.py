@@ -50,17 +50,19 @@ class BlockBuilder:
             if not text:
                 pass
             elif self.heading:
-                self.blocks.append(Heading(text, self.heading))
+                self.blocks.append(Heading(text, self.heading, links=self.links))
             elif self.lists:
                 within = self.lists[-1]
                 if within.is_pending:
                     within.is_pending = False
-                    within.item = item = ListItem(text, within.depth, within.is_ordered, within.marker)
+                    within.item = item = ListItem(
+                        text, within.depth, within.is_ordered, within.marker, links=self.links
+                    )
                     self.blocks.append(item)
                 else:
                     self._continue_item(text, within.item)
             else:
-                self.blocks.append(Paragraph(text, self.links) if self.links else Paragraph(text))
+                self.blocks.append(Paragraph(text, links=self.links) if self.links else Paragraph(text))
             if self.links:
                 self.links = []
         if self.pictures:
@@ -70,8 +72,9 @@ class BlockBuilder:
     def _continue_item(self, text: str, item: ListItem | None) -> None:
         if item is not None and self.blocks[-1] is item and len(item.text) < ITEM_LENGTH_MAX:
             item.text += " " + text
+            item.links += self.links
         else:
-            self.blocks.append(Paragraph(text, self.links))
+            self.blocks.append(Paragraph(text, links=self.links))
 
     def add(self, blocks: list[AnyBlock]) -> None:
         """Add finished blocks."""
@@ -121,7 +124,7 @@ def mark_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
         for heading in headings:
             heading.level = max(heading.level - 1, 1)
         at = next(number for number, block in enumerate(blocks) if block is first_level[0])
-        blocks[at] = Title(first_level[0].text)
+        blocks[at] = Title(first_level[0].text, links=first_level[0].links)
         return blocks
     title = collapse_whitespace(stated)
     if title and all(heading.text != title for heading in headings):

@@ -5,9 +5,11 @@ with a cell that spans thousands of columns, becomes paragraphs, one per row: no
 nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 
-from inorder.documents.model import AnyBlock, Cell, Paragraph, Table
+from inorder.documents.model import AnyBlock, Cell, Link, Paragraph, Table
 
 COLUMNS_MAX = 16_384
 """As many as Excel and LibreOffice have."""
@@ -84,6 +86,11 @@ class TableGrid:
         self._cells += [Cell(text, row, column, 1, 1, is_header) for column, text in enumerate(texts)]
         self._column = len(texts)
 
+    def set_links(self, links: Sequence[Link], back: int = 1) -> None:
+        """Set the links of the last cell, or of one before it."""
+        if links:
+            self._cells[-back].links = tuple(links)
+
     def _is_full(self, row: int) -> bool:
         """Whether the grid with this row is too large."""
         return self._is_huge or (row + 1) * self._columns > POSITIONS_MAX
@@ -106,24 +113,17 @@ class TableGrid:
         rows, columns = self._row + 1, self._columns
         if self._is_huge or rows * columns > min(POSITIONS_MAX, budget.positions_left):
             budget.warnings.append(f"a table with {rows:,} rows is too large and was read as paragraphs")
-            return [Paragraph(text=text) for text in self._join_rows(caption)]
+            return [Paragraph(text=text, links=links) for text, links in self._join_rows(caption)]
         budget.positions_left -= rows * columns
         if self._has_spans:
             for cell in self._cells:
                 cell.rows = min(cell.rows, rows - cell.row)
         return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]
 
-    def _join_rows(self, caption: str) -> Iterator[str]:
+    def _join_rows(self, caption: str) -> Iterator[tuple[str, list[Link]]]:
         if caption:
-            yield caption
-        texts: list[str] = []
-        row = 0
-        for cell in self._cells:
-            if cell.row != row:
-                if texts:
-                    yield " ".join(texts)
-                texts, row = [], cell.row
-            if cell.text:
-                texts.append(cell.text)
-        if texts:
-            yield " ".join(texts)
+            yield caption, []
+        for _, cells in groupby(self._cells, key=attrgetter("row")):
+            found = [cell for cell in cells if cell.text]
+            if found:
+                yield " ".join([cell.text for cell in found]), [link for cell in found for link in cell.links]

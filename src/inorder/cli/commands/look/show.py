@@ -70,4 +70,8 @@ def show(
 def _format_chunk(chunk: Chunk) -> list[str]:
     pages = f"page {', '.join(map(str, chunk.pages))}" if chunk.pages else ""
     parts = [f"[{chunk.number}]", pluralize(chunk.tokens, "token"), pages, " > ".join(chunk.section_path)]
-    return ["  ".join(filter(None, parts)), *indent_lines(chunk.text), ""]
+    return ["  ".join(filter(None, parts)), *indent_lines(chunk.text), *_format_links(chunk), ""]
+
+
+def _format_links(chunk: Chunk) -> list[str]:
+    return [line for text, target, _ in chunk.links for line in indent_lines(f"link: {text} -> {target}")]

@@ -4,6 +4,7 @@ Deleted text of tracked changes and hidden text are not read. A text box is in t
 paragraphs come before that one.
 """
 
+import re
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -20,6 +21,8 @@ from .tables import TABLE_HANDLERS, OpenTable
 _SKIPPED = frozenset(("w:del", "w:moveFrom", "mc:Fallback", "w:sectPr", "w:tblGrid", "w:sdtPr", "w:object"))
 _SEPARATORS = frozenset(("separator", "continuationSeparator", "continuationNotice"))
 _SIGNS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "-"}
+_LINK_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]+)"', re.I)
+_FIELDS_MAX = 100
 _MATH_BEGINS = {"m:num": "(", "m:den": "/(", "m:sup": "^(", "m:sub": "_(", "m:rad": "√(", "m:d": "("}
 
 
@@ -44,6 +47,9 @@ class Body(Handler):
         self._description = ""
         self._images = 0
         self._operator = ""
+        self._fields: list[list[str]] = []
+        """The instructions of the open fields, innermost last."""
+        self._in_instruction = False
 
     def start(self, name: str, attributes: Attributes) -> None:
         name = SHORT_NAMES[name]
@@ -76,6 +82,8 @@ class Body(Handler):
     def text(self, text: str) -> None:
         if self._is_in_text and not self._skip_depth:
             self._paragraphs[-1].parts.append(text)
+        elif self._in_instruction and self._fields and not self._skip_depth:
+            self._fields[-1].append(text)
 
     # Paragraphs.
 
@@ -94,6 +102,7 @@ class Body(Handler):
         self._in_run = len(self._paragraphs) > 1
         if self._table is not None and self._table.cell is not None:
             self._table.cell.texts.append(collapse_whitespace("".join(paragraph.parts)))
+            self._table.cell.links += paragraph.links
             return
         self.classifier.add(paragraph)
 
@@ -137,6 +146,29 @@ class Body(Handler):
 
     def _end_link(self) -> None:
         self._paragraphs[-1].end_link()
+
+    def _begin_simple_field(self, attributes: Attributes) -> None:
+        self._begin_field_text(attributes.get("instr", ""))
+
+    def _mark_field(self, attributes: Attributes) -> None:
+        """A field has its instruction in runs between its begin and a separator, and its text up to its end."""
+        kind = attributes.get("fldCharType")
+        if kind == "begin" and len(self._fields) < _FIELDS_MAX:
+            self._fields.append([])
+        elif kind == "separate" and self._fields:
+            self._begin_field_text("".join(self._fields[-1]))
+        elif kind == "end" and self._fields and _LINK_FIELD.match("".join(self._fields.pop())):
+            self._end_link()
+
+    def _begin_field_text(self, instruction: str) -> None:
+        if found := _LINK_FIELD.match(instruction):
+            self._paragraphs[-1].begin_link(found.group(1))
+
+    def _begin_instruction(self) -> None:
+        self._in_instruction = True
+
+    def _end_instruction(self) -> None:
+        self._in_instruction = False
 
     def _begin_math(self) -> None:
         self._paragraphs[-1].has_math = True
@@ -198,6 +230,7 @@ class Body(Handler):
         "w:tbl": _begin_table,
         "w:drawing": _begin_drawing,
         "w:pict": _begin_drawing,
+        "w:instrText": _begin_instruction,
         "a:blip": _begin_image,
         "v:imagedata": _begin_image,
         "m:t": _begin_math_text,
@@ -214,6 +247,8 @@ class Body(Handler):
         "w:ilvl": _set_list_level,
         "w:vanish": _set_hidden,
         "w:hyperlink": _begin_link,
+        "w:fldSimple": _begin_simple_field,
+        "w:fldChar": _mark_field,
         "wp:docPr": _set_description,
         "m:chr": _set_operator,
     }
@@ -225,6 +260,8 @@ class Body(Handler):
         "w:tbl": _end_table,
         "w:drawing": _end_drawing,
         "w:pict": _end_drawing,
+        "w:instrText": _end_instruction,
+        "w:fldSimple": _end_link,
         "m:t": _end_text,
         "m:naryPr": _end_operator,
     }

@@ -66,17 +66,19 @@ class ParagraphClassifier:
 
     def _add_text(self, text: str, paragraph: OpenParagraph, style: DocxStyle) -> None:
         if paragraph.outline < OUTLINE_LEVELS:
-            self.blocks.append(Heading(text=text, level=paragraph.outline + 1))
+            self.blocks.append(Heading(text=text, level=paragraph.outline + 1, links=paragraph.links))
         elif style.role == "heading":
-            self.blocks.append(Heading(text=text, level=style.level))
+            self.blocks.append(Heading(text=text, level=style.level, links=paragraph.links))
         elif style.role == "title":
-            self.blocks.append(Title(text=text))
+            self.blocks.append(Title(text=text, links=paragraph.links))
         elif style.role == "caption":
             self._add_caption(text)
         elif (number_id := paragraph.number_id or style.number_id) not in ("", "0"):
             depth = paragraph.list_level if paragraph.list_level >= 0 else style.list_level
             is_ordered, marker = self._numbering.next_marker(number_id, depth)
-            self.blocks.append(ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker))
+            self.blocks.append(
+                ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker, links=paragraph.links)
+            )
         elif paragraph.is_display and not paragraph.has_words:
             self.blocks.append(Formula(text=text))
         else:

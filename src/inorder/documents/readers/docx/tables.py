@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from inorder.documents.model import AnyBlock
+from inorder.documents.model import AnyBlock, Link
 from inorder.documents.readers.office.package import Attributes
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 
@@ -13,10 +13,11 @@ _FIRST_ROW = 0x20
 
 
 class _OpenCell:
-    __slots__ = ("columns", "continues", "is_header", "restarts", "rows", "texts")
+    __slots__ = ("columns", "continues", "is_header", "links", "restarts", "rows", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.links: list[Link] = []
         self.columns = 1
         self.rows = 1
         self.restarts = False
@@ -86,6 +87,7 @@ class OpenTable:
         if cell.continues and above is not None:
             above.rows += 1
             above.texts += cell.texts
+            above.links += cell.links
         else:
             self._rows[-1].append(cell)
             for column in range(self._column, self._column + cell.columns):
@@ -103,6 +105,7 @@ class OpenTable:
             for cell in cells:
                 text = " ".join(filter(None, cell.texts))
                 grid.add(text, cell.rows, cell.columns, is_head or cell.is_header)
+                grid.set_links(cell.links)
         return grid.finish(budget, caption)
 
 

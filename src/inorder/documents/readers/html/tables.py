@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborNode
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 
-from .text import inner_text
+from .text import inner_text, list_links
 
 ROWS_MAX = 65_534
 COLUMNS_MAX = 1_000
@@ -47,6 +47,7 @@ def _has_page(table: LexborNode) -> bool:
 def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -> list[AnyBlock]:
     """The table, with its caption and its headers; paragraphs if it is too large."""
     grid = TableGrid()
+    has_links = table.css_first("a[href]") is not None
     caption = ""
     for child in _find_elements(table, ("caption", *_SECTIONS)):
         if child.tag == "caption":
@@ -63,6 +64,8 @@ def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -
                     max(_parse_span(attributes.get("colspan"), COLUMNS_MAX), 1) if attributes else 1,
                     is_head or cell.tag == "th",
                 )
+                if has_links:
+                    grid.set_links(list_links(cell, check_attributes))
     return grid.finish(budget, caption)
 
 

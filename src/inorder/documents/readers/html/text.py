@@ -2,10 +2,12 @@
 
 from selectolax.lexbor import LexborNode
 
+from inorder.documents.model import Link
 from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .rules import BLOCKS, HEADINGS, LISTS, SKIPPED_TAGS, is_excluded
 
+_NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
 _APART = BLOCKS | LISTS | HEADINGS.keys() | {"br", "hr", "pre", "img"}
 
 
@@ -15,6 +17,18 @@ def inner_text(top: LexborNode, check_attributes: bool) -> str:
     if first is not None and first.tag == "-text" and first.next is None:
         return collapse_whitespace(first.text_content or "")
     return collapse_whitespace("".join(_collect_pieces(top, check_attributes, " ")))
+
+
+def target_of(link: LexborNode) -> str:
+    """The target of a link; empty if it is none, or within the page."""
+    target = (link.attributes.get("href") or "").strip()
+    return "" if target.lower().startswith(_NO_TARGET) else target
+
+
+def list_links(top: LexborNode, check_attributes: bool) -> list[Link]:
+    """The links in an element that have a text."""
+    found = [(inner_text(link, check_attributes), target_of(link)) for link in top.css("a[href]")]
+    return [(text, target) for text, target in found if text and target]
 
 
 def inner_code(top: LexborNode, check_attributes: bool) -> str:

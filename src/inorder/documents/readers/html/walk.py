@@ -5,7 +5,7 @@ from functools import partial
 
 from selectolax.lexbor import LexborNode
 
-from inorder.documents.model import Code, Formula, Heading, Paragraph, Picture, Table
+from inorder.documents.model import Code, Formula, Heading, ListItem, Paragraph, Picture, Table
 from inorder.documents.readers.block_builder import BlockBuilder
 from inorder.documents.readers.numerals import format_number
 from inorder.documents.readers.table_grid import TableBudget
@@ -13,9 +13,7 @@ from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .rules import BLOCKS, FURNITURE, HEADINGS, LISTS, PREFORMATTED, SKIPPED_TAGS, is_content, is_excluded, language_of
 from .tables import is_layout, read_table
-from .text import inner_code, inner_text
-
-_NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
+from .text import inner_code, inner_text, target_of
 
 Leave = Callable[[], None] | None
 Descent = tuple[bool, Leave]
@@ -205,8 +203,8 @@ class HtmlWalker:
         return True, partial(self.builder.parts.append, " ")
 
     def _begin_link(self, node: LexborNode, tag: str) -> Descent:
-        target = (node.attributes.get("href") or "").strip()
-        if not target or target.lower().startswith(_NO_TARGET):
+        target = target_of(node)
+        if not target:
             return _INLINE
         return True, partial(self._end_link, target, len(self.builder.blocks), len(self.builder.parts))
 
@@ -217,8 +215,8 @@ class HtmlWalker:
             text = collapse_whitespace("".join(self.builder.parts[pieces:]))
             if text:
                 self.builder.links.append((text, target))
-        elif len(written) == 1 and type(paragraph := written[0]) is Paragraph:
-            paragraph.links.append((paragraph.text, target))
+        elif isinstance(first := written[0], Paragraph | Heading | ListItem):
+            first.links.append((first.text, target))
 
     def _begin_figure(self, node: LexborNode, tag: str) -> Descent:
         self.builder.flush()

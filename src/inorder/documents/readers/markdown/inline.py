@@ -23,12 +23,11 @@ class InlineReader:
         """Where the description of each open picture begins."""
 
     def open_link(self, about: dict[str, Any]) -> None:
-        target = about["dest_url"]
-        self._links.append((len(self._builder.parts), f"mailto:{target}" if about["link_type"] == "Email" else target))
+        self._links.append((len(self._builder.parts), find_target(about)))
 
     def close_link(self) -> None:
         begin, target = self._links.pop()
-        if self._pictures or not target or target.lower().startswith(_NO_TARGET):
+        if self._pictures or not target:
             return
         text = collapse_whitespace("".join(self._builder.parts[begin:]))
         if text:
@@ -55,6 +54,14 @@ class InlineReader:
             self.close_picture()
         elif _LINE_BREAK.match(tag):
             self._builder.parts.append(" ")
+
+
+def find_target(about: dict[str, Any]) -> str:
+    """The target of a link; empty if it is none, or within the document."""
+    target: str = about["dest_url"]
+    if target.lower().startswith(_NO_TARGET):
+        return ""
+    return f"mailto:{target}" if about["link_type"] == "Email" else target
 
 
 def read_html_tag(tag: str) -> str:

@@ -5,14 +5,16 @@ text since its start. Inline markup that blocks do not have, such as emphasis, i
 """
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from inorder.documents.model import Code
+from inorder.documents.model import Code, Link
 from inorder.documents.readers.block_builder import BlockBuilder
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .inline import InlineReader, read_html_tag
+from .inline import InlineReader, find_target, read_html_tag
 from .parser import UnparsableError, is_parser_panic, list_delimiters, parse
 
 NESTING_MAX = 100
@@ -85,10 +87,13 @@ class MarkdownWalker:
                 append(value)
 
     def _read_table(self, events: Iterator[Any]) -> None:
-        """Read a table up to its end. Cells have only text: links are ignored, and pictures are their descriptions."""
+        """Read a table up to its end. Cells have text and links; pictures are their descriptions."""
         self.builder.flush()
         grid, text = TableGrid(), ""
         row: list[str] = []
+        links: list[tuple[int, Link]] = []
+        """With the place of the cell in its row."""
+        begin, target = 0, ""
         for event in events:
             if type(event) is str:
                 text += " "
@@ -99,17 +104,23 @@ class MarkdownWalker:
             elif kind == "Start":
                 if type(value) is dict and "Image" in value:
                     text += " "
+                elif type(value) is dict and "Link" in value:
+                    begin, target = len(text), find_target(value["Link"])
             elif kind == "End":
                 if value == "TableCell":
                     row.append(collapse_whitespace(text))
                     text = ""
                 elif value == "TableRow" or value == "TableHead":
                     grid.add_row(row, is_header=value == "TableHead")
-                    row = []
+                    for place, cell in groupby(links, key=itemgetter(0)):
+                        grid.set_links([link for _, link in cell], back=len(row) - place)
+                    row, links = [], []
                 elif value == "Table":
                     break
                 elif value == "Image":
                     text += " "
+                elif value == "Link" and target and (label := collapse_whitespace(text[begin:])):
+                    links.append((len(row), (label, target)))
             elif kind == "InlineHtml":
                 text += read_html_tag(value)
             else:

@@ -124,9 +124,9 @@ class OdfBody(Handler):
         text = collapse_whitespace(raw)
         if self._note_depth:
             if text:
-                self.notes.append(Paragraph(text=text))
+                self.notes.append(Paragraph(text=text, links=paragraph.links))
         elif self._table is not None:
-            self._table.add_text(text)
+            self._table.add_text(text, paragraph.links)
         elif self._styles.role_of(paragraph.style) == "code" and not paragraph.level:
             self._add_code(raw)
         elif text:
@@ -137,23 +137,23 @@ class OdfBody(Handler):
         if self._frame_class == "title":
             self.blocks.append(Heading(text=text, level=1))
         elif paragraph.level:
-            self.blocks.append(Heading(text=text, level=max(paragraph.level, 1)))
+            self.blocks.append(Heading(text=text, level=max(paragraph.level, 1), links=paragraph.links))
         elif role == "title":
-            self.blocks.append(Title(text=text))
+            self.blocks.append(Title(text=text, links=paragraph.links))
         elif role == "caption" and self.blocks and type(self.blocks[-1]) is Picture and not self.blocks[-1].caption:
             self.blocks[-1].caption = text
         elif self._lists and self._lists[-1].is_item_open:
-            self._add_item(text, self._lists[-1])
+            self._add_item(text, paragraph, self._lists[-1])
         else:
             self.blocks.append(Paragraph(text=text, links=paragraph.links))
 
-    def _add_item(self, text: str, within: "_OpenOdfList") -> None:
+    def _add_item(self, text: str, paragraph: "_OpenOdfParagraph", within: "_OpenOdfList") -> None:
         within.is_item_open = False
         within.number += 1
         depth = len(self._lists) - 1
         is_ordered = self._styles.is_ordered(within.style, depth)
         marker = f"{within.number}." if is_ordered else "-"
-        self.blocks.append(ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker))
+        self.blocks.append(ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker, links=paragraph.links))
 
     def _add_code(self, raw: str) -> None:
         """Every line of code is a paragraph. Consecutive lines become one block."""

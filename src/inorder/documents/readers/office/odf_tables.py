@@ -1,11 +1,11 @@
 """Tables of an OpenDocument file. Rows and cells that are repeated to the end of a sheet cost nothing."""
 
-from inorder.documents.model import AnyBlock
+from inorder.documents.model import AnyBlock, Link
 from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
 
 from .cell_budget import CellBudget
 from .package import Attributes
-from .xlsx import Row, Spans, make_sheet_blocks
+from .xlsx import CellLinks, Row, Spans, make_sheet_blocks
 
 _ROWS_MAX = 1 << 20
 _REPEATED_MAX = 100
@@ -24,6 +24,7 @@ class OdfTable:
         self._is_in_head = False
         self._rows: dict[int, Row] = {}
         self._spans: Spans = {}
+        self._links: CellLinks = {}
         self._head: set[int] = set()
         self._row = self._column = 0
         self._row_repeats = 1
@@ -46,9 +47,11 @@ class OdfTable:
         self._cells.see()
         self._cell, self._texts = attributes, []
 
-    def add_text(self, text: str) -> None:
+    def add_text(self, text: str, links: list[Link]) -> None:
         if text:
             self._texts.append(text)
+            if links:
+                self._links.setdefault((self._row, self._column), []).extend(links)
 
     def end_cell(self) -> None:
         text, cell = " ".join(self._texts), self._cell
@@ -84,7 +87,7 @@ class OdfTable:
         if self._is_shortened:
             budget.warnings.append(f"repeated cells and rows were read up to {_REPEATED_MAX} times")
         if is_sheet:
-            return make_sheet_blocks(self._rows, self._spans, budget)
+            return make_sheet_blocks(self._rows, self._spans, budget, self._links)
         grid = TableGrid()
         for number in range(min(self._row, max(self._rows, default=-1) + 1)):
             grid.new_row()
@@ -93,6 +96,7 @@ class OdfTable:
                 height, width = self._spans.get((number, column), (1, 1))
                 grid.skip(column - reached)
                 grid.add(text, height, width, is_header=number in self._head)
+                grid.set_links(self._links.get((number, column), ()))
                 reached = column + width
         return grid.finish(budget)
 

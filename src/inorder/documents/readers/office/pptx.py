@@ -5,13 +5,34 @@ A slide is a page. The title of a slide is a heading before its other text, whic
 
 from collections.abc import Sequence
 
-from inorder.documents.model import AnyBlock, Document, Furniture, Heading, ListItem, Page, Paragraph, Picture, Title
+from inorder.documents.model import (
+    AnyBlock,
+    Document,
+    Furniture,
+    Heading,
+    Link,
+    ListItem,
+    Page,
+    Paragraph,
+    Picture,
+    Title,
+)
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
-from .package import SHORT_NAMES, Attributes, Handler, Package, find_target, get_relation_id, strip_namespaces
+from .package import (
+    SHORT_NAMES,
+    Attributes,
+    Handler,
+    LinkedText,
+    Package,
+    Relation,
+    find_target,
+    get_relation_id,
+    strip_namespaces,
+)
 
 MIMETYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 SLIDES_MAX = 5_000
@@ -47,14 +68,19 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
 
 
 def _read_slide(package: Package, part: str, number: int, budget: TableBudget) -> list[AnyBlock]:
-    slide = _Slide(budget, is_first=number == 1)
+    relations = package.read_relations(part)
+    slide = _Slide(budget, relations, is_first=number == 1)
     package.parse(part, slide)
     blocks = [*slide.titles, *slide.blocks]
-    notes = find_target(package.read_relations(part), "notesSlide")
+    notes = find_target(relations, "notesSlide")
     if notes:
-        handler = _Slide(budget)
+        handler = _Slide(budget, package.read_relations(notes))
         package.parse(notes, handler)
-        blocks += [Paragraph(text=block.text) for block in handler.blocks if isinstance(block, ListItem | Paragraph)]
+        blocks += [
+            Paragraph(text=block.text, links=block.links)
+            for block in handler.blocks
+            if isinstance(block, ListItem | Paragraph)
+        ]
     for block in blocks:
         block.page = number
     return blocks
@@ -87,14 +113,15 @@ def parse_size(text: str, default: int) -> int:
 class _Slide(Handler):
     """The blocks of one slide."""
 
-    def __init__(self, budget: TableBudget, *, is_first: bool = False) -> None:
+    def __init__(self, budget: TableBudget, relations: dict[str, Relation], *, is_first: bool = False) -> None:
         self.titles: list[AnyBlock] = []
         self.blocks: list[AnyBlock] = []
         self._budget = budget
+        self._relations = relations
         self._is_first = is_first
         self._skip_depth = 0
         self._placeholder = ""
-        self._parts: list[str] | None = None
+        self._text: LinkedText | None = None
         """The open paragraph."""
         self._level = 0
         self._has_bullet: bool | None = None
@@ -102,6 +129,7 @@ class _Slide(Handler):
         self._numbers: dict[int, int] = {}
         self._grid: TableGrid | None = None
         self._cell: list[str] = []
+        self._cell_links: list[Link] = []
         self._spans = (1, 1)
         self._is_covered = False
         self._is_header = self._has_header = False
@@ -121,6 +149,10 @@ class _Slide(Handler):
             self._level = min(parse_size(attributes.get("lvl", ""), 0), LEVEL_MAX)
         elif name in ("a:buChar", "a:buAutoNum"):
             self._has_bullet, self._is_ordered = True, name == "a:buAutoNum"
+        elif name == "a:hlinkClick":
+            relation = self._relations.get(get_relation_id(attributes))
+            if self._text is not None and relation is not None and relation.kind == "hyperlink":
+                self._text.begin_link(relation.target)
         elif name == "a:tblPr":
             self._has_header = attributes.get("firstRow") in ("1", "true")
         elif name == "p:cNvPr":
@@ -132,7 +164,7 @@ class _Slide(Handler):
                 self._placeholder = ""
                 self._numbers = {}
             case "a:p":
-                self._parts, self._level, self._has_bullet, self._is_ordered = [], 0, None, False
+                self._text, self._level, self._has_bullet, self._is_ordered = LinkedText(), 0, None, False
             case "a:t":
                 self._is_text = True
             case "a:br":
@@ -145,7 +177,7 @@ class _Slide(Handler):
                 self._begin_row()
             case "a:tc":
                 attributes = strip_namespaces(attributes)
-                self._cell = []
+                self._cell, self._cell_links = [], []
                 self._is_covered = attributes.get("hMerge") in ("1", "true") or attributes.get("vMerge") in (
                     "1",
                     "true",
@@ -168,11 +200,15 @@ class _Slide(Handler):
         match SHORT_NAMES[name]:
             case "a:t":
                 self._is_text = False
+            case "a:r" | "a:fld":
+                if self._text is not None:
+                    self._text.end_link()
             case "a:p":
                 self._end_paragraph()
             case "a:tc":
                 if self._grid is not None and not self._is_covered:
                     self._grid.add(" ".join(self._cell), *self._spans, is_header=self._is_header)
+                    self._grid.set_links(self._cell_links)
             case "a:tbl":
                 if self._grid is not None:
                     self.blocks += self._grid.finish(self._budget)
@@ -183,42 +219,44 @@ class _Slide(Handler):
                 self._placeholder = ""
 
     def text(self, text: str) -> None:
-        if self._is_text and not self._skip_depth and self._parts is not None:
-            self._parts.append(text)
+        if self._is_text and not self._skip_depth and self._text is not None:
+            self._text.parts.append(text)
 
     def text_break(self) -> None:
-        if self._parts is not None:
-            self._parts.append("\n")
+        if self._text is not None:
+            self._text.parts.append("\n")
 
     def _end_paragraph(self) -> None:
-        text = collapse_whitespace("".join(self._parts or ()))
-        self._parts = None
+        paragraph, self._text = self._text or LinkedText(), None
+        text = collapse_whitespace("".join(paragraph.parts))
         if not text:
             return
         if self._grid is not None:
             self._cell.append(text)
+            self._cell_links += paragraph.links
         elif self._placeholder in _TITLES:
-            self._add_title(text)
+            self._add_title(text, paragraph.links)
         elif self._placeholder in _FURNITURE:
             self.blocks.append(Furniture(text=text, kind="footer" if self._placeholder == "ftr" else "header"))
         elif self._placeholder not in _LEFT_OUT:
-            self._add_text(text)
+            self._add_text(text, paragraph.links)
 
-    def _add_title(self, text: str) -> None:
+    def _add_title(self, text: str, links: list[Link]) -> None:
         """A title of several paragraphs is one title."""
         if self.titles:
             last = self.titles[-1]
             if isinstance(last, Title | Heading):
                 last.text += f" {text}"
+                last.links += links
         elif self._is_first and self._placeholder == "ctrTitle":
-            self.titles.append(Title(text=text))
+            self.titles.append(Title(text=text, links=links))
         else:
-            self.titles.append(Heading(text=text, level=1))
+            self.titles.append(Heading(text=text, level=1, links=links))
 
-    def _add_text(self, text: str) -> None:
+    def _add_text(self, text: str, links: list[Link]) -> None:
         is_item = self._has_bullet if self._has_bullet is not None else self._placeholder in _LIST_PLACEHOLDERS
         if not is_item:
-            self.blocks.append(Paragraph(text=text))
+            self.blocks.append(Paragraph(text=text, links=links))
             return
         marker = "-"
         if self._is_ordered:
@@ -226,4 +264,4 @@ class _Slide(Handler):
             self._numbers = {level: count for level, count in self._numbers.items() if level < self._level}
             self._numbers[self._level] = number
             marker = f"{number}."
-        self.blocks.append(ListItem(text=text, depth=self._level, ordered=self._is_ordered, marker=marker))
+        self.blocks.append(ListItem(text=text, depth=self._level, ordered=self._is_ordered, marker=marker, links=links))

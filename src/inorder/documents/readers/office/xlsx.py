@@ -4,9 +4,10 @@ Cells have the values that Excel stored: formulas are not computed. Numbers with
 those with a percent format percentages. Empty rows separate tables; a block of a single column is text.
 """
 
+import re
 from collections.abc import Sequence
 
-from inorder.documents.model import AnyBlock, Document, Heading, Paragraph
+from inorder.documents.model import AnyBlock, Document, Heading, Link, Paragraph
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
@@ -25,6 +26,12 @@ Row = dict[int, tuple[str, bool]]
 """Text of each cell by column, and whether it is a number."""
 Spans = dict[tuple[int, int], tuple[int, int]]
 """Rows and columns of each merged cell, by its first row and column."""
+CellLinks = dict[tuple[int, int], list[Link]]
+"""The links of each cell, by its row and column."""
+_LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"]+)"', re.I)
+_FORMULA_CHARACTERS_MAX = 2_000
+_LINKED_CELLS_MAX = 1_000
+"""How many cells of a range get its link."""
 
 
 def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
@@ -47,15 +54,17 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
     for title, relation_id in workbook.sheets[:SHEETS_MAX]:
         if relation_id not in relations:
             continue
-        sheet = _Sheet(strings.texts, formats, cells, is_1904=workbook.is_1904)
-        package.parse(relations[relation_id].target, sheet)
+        part = relations[relation_id].target
+        targets = {name: relation.target for name, relation in package.read_relations(part).items()}
+        sheet = _Sheet(strings.texts, formats, targets, cells, is_1904=workbook.is_1904)
+        package.parse(part, sheet)
         if warning := cells.take_warning():
             budget.warnings.append(f"the sheet {title!r} {warning}")
         if sheet.has_outside:
             budget.warnings.append(f"the sheet {title!r} has cells outside of the rows and columns that Excel has")
         if sheet.has_more_merges:
             budget.warnings.append(f"the sheet {title!r} has more than {MERGES_MAX:,} merged cells")
-        if found := list(make_sheet_blocks(sheet.rows, sheet.spans, budget)):
+        if found := list(make_sheet_blocks(sheet.rows, sheet.spans, budget, sheet.list_links())):
             blocks += [Heading(text=title, level=1), *found] if title else found
     if len(workbook.sheets) > SHEETS_MAX:
         budget.warnings.append(f"only the first {SHEETS_MAX:,} of {len(workbook.sheets):,} sheets were read")
@@ -64,14 +73,14 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
     return make_document("xlsx", name, MIMETYPE, blocks, budget.warnings)
 
 
-def make_sheet_blocks(rows: dict[int, Row], spans: Spans, budget: TableBudget) -> "list[AnyBlock]":
+def make_sheet_blocks(rows: dict[int, Row], spans: Spans, budget: TableBudget, links: CellLinks) -> "list[AnyBlock]":
     """The tables and paragraphs of a sheet."""
     blocks: list[AnyBlock] = []
     group: list[int] = []
     covered_until = -1
     for number in [*sorted(rows), _ROWS_MAX * 2]:
         if group and number > max(group[-1], covered_until) + 1:
-            blocks += _make_group(rows, spans, group, budget)
+            blocks += _make_group(rows, spans, group, budget, links)
             group = []
         group.append(number)
         for column in rows.get(number, ()):
@@ -79,11 +88,17 @@ def make_sheet_blocks(rows: dict[int, Row], spans: Spans, budget: TableBudget) -
     return blocks
 
 
-def _make_group(rows: dict[int, Row], spans: Spans, group: list[int], budget: TableBudget) -> list[AnyBlock]:
+def _make_group(
+    rows: dict[int, Row], spans: Spans, group: list[int], budget: TableBudget, links: CellLinks
+) -> list[AnyBlock]:
     left = min(min(rows[number]) for number in group)
     right = max(max(rows[number]) for number in group)
     if left == right:
-        return [Paragraph(text=text) for number in group for text, _ in rows[number].values()]
+        return [
+            Paragraph(text=text, links=links.get((number, column), []))
+            for number in group
+            for column, (text, _) in rows[number].items()
+        ]
     grid = TableGrid()
     first = rows[group[0]]
     has_header = len(group) > 1 and len(first) > 1 and not any(is_number for _, is_number in first.values())
@@ -94,6 +109,7 @@ def _make_group(rows: dict[int, Row], spans: Spans, group: list[int], budget: Ta
             height, width = spans.get((number, column), (1, 1))
             grid.skip(column - reached)
             grid.add(text, min(height, group[-1] - number + 1), width, is_header=has_header and number == group[0])
+            grid.set_links(links.get((number, column), ()))
             reached = column + width
     return grid.finish(budget)
 
@@ -160,7 +176,15 @@ class _SharedStrings(Handler):
 class _Sheet(Handler):
     """The cells of a sheet that have a value."""
 
-    def __init__(self, strings: list[str], formats: NumberFormats, cells: CellBudget, *, is_1904: bool) -> None:
+    def __init__(
+        self,
+        strings: list[str],
+        formats: NumberFormats,
+        targets: dict[str, str],
+        cells: CellBudget,
+        *,
+        is_1904: bool,
+    ) -> None:
         self.rows: dict[int, Row] = {}
         self.spans: Spans = {}
         self.has_outside = False
@@ -168,6 +192,10 @@ class _Sheet(Handler):
         self._strings = strings
         self._formats = formats
         self._cells = cells
+        self._targets = targets
+        """The targets of links, by the id of their relationship."""
+        self._links: dict[tuple[int, int], str] = {}
+        self._formula: list[str] | None = None
         self._is_1904 = is_1904
         self._row = self._column = -1
         self._kind = self._style = ""
@@ -191,6 +219,10 @@ class _Sheet(Handler):
                 self._column = -1
             case "x:v" | "x:t":
                 self._is_value = True
+            case "x:f":
+                self._formula = []
+            case "x:hyperlink":
+                self._add_link(attributes)
             case "x:mergeCell":
                 self._add_merge(attributes.get("ref", ""))
 
@@ -198,12 +230,42 @@ class _Sheet(Handler):
         match SHORT_NAMES[name]:
             case "x:v" | "x:t":
                 self._is_value = False
+            case "x:f":
+                self._end_formula()
             case "x:c":
                 self._end_cell()
 
     def text(self, text: str) -> None:
         if self._is_value:
             self._parts.append(text)
+        elif self._formula is not None:
+            self._formula.append(text)
+
+    def list_links(self) -> CellLinks:
+        """The links of cells that have a value."""
+        return {
+            (row, column): [(self.rows[row][column][0], target)]
+            for (row, column), target in self._links.items()
+            if column in self.rows.get(row, ())
+        }
+
+    def _add_link(self, attributes: Attributes) -> None:
+        """Add a link of a cell, or of each cell of a range."""
+        target = self._targets.get(get_relation_id(attributes), "")
+        first, _, last = attributes.get("ref", "").partition(":")
+        (row, column), (row_end, column_end) = parse_reference(first), parse_reference(last or first)
+        if not target or row < 0 or column < 0 or len(self._links) > CELLS_MAX:
+            return
+        for number in range(row, min(row_end + 1, row + _LINKED_CELLS_MAX)):
+            for place in range(column, min(column_end + 1, column + _LINKED_CELLS_MAX)):
+                if place in self.rows.get(number, ()):
+                    self._links[number, place] = target
+
+    def _end_formula(self) -> None:
+        formula = "".join(self._formula or ())[:_FORMULA_CHARACTERS_MAX]
+        self._formula = None
+        if found := _LINK_FORMULA.match(formula):
+            self._links[self._row, self._column] = found.group(1)
 
     def _end_cell(self) -> None:
         raw = "".join(self._parts)

@@ -95,7 +95,7 @@ def _read_annotation(page: PdfPage, form: Any, index: int) -> Paragraph | None:
         if pdfium.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
             return None
         source, text = _read_text(annotation, form)
-        return Paragraph(text=text, page=page.number, box=_read_box(page, annotation), source=source) if text else None
+        return Paragraph(text=text, page=page.number, box=read_box(page, annotation), source=source) if text else None
     finally:
         pdfium.FPDFPage_CloseAnnot(annotation)
 
@@ -159,7 +159,7 @@ def _read_string(read: Callable[..., int]) -> str:
     return collapse_whitespace(clean(bytes(buffer)[: size - 2].decode("utf-16-le", "replace")))
 
 
-def _read_box(page: PdfPage, annotation: Any) -> Box | None:
+def read_box(page: PdfPage, annotation: Any) -> Box | None:
     """Where an annotation is on the displayed page."""
     rectangle = pdfium.FS_RECTF()
     if not pdfium.FPDFAnnot_GetRect(annotation, rectangle):

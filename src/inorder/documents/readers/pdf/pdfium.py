@@ -22,6 +22,8 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
+from inorder.documents.readers.unicode import clean
+from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
 FIELDS_MAX = 1_000
@@ -29,6 +31,7 @@ FIELDS_MAX = 1_000
 PAGES_MAX = 100_000
 """A file that claims more is damaged or hostile, and every page would be tried."""
 NAME_BYTES_MAX = 128
+BOUNDED_CHARACTERS_MAX = 2_000
 HEADER_BYTES = 1024
 """The header of a PDF is within this many bytes."""
 
@@ -279,6 +282,17 @@ class PdfPage:
         if len(text) != written:  # surrogate pairs: kept as two characters, so that indices stay valid
             text = "".join(map(chr, buffer[:written]))
         return text
+
+    def text_within(self, left: float, top: float, right: float, bottom: float) -> str:
+        """The text in a part of the page, in its own coordinates. The text must be loaded."""
+        if not self._text:
+            return ""
+        count = pdfium.FPDFText_GetBoundedText(self._text, left, top, right, bottom, None, 0)
+        if not 0 < count <= BOUNDED_CHARACTERS_MAX:
+            return ""
+        buffer = (ctypes.c_ushort * (count + 1))()
+        pdfium.FPDFText_GetBoundedText(self._text, left, top, right, bottom, buffer, count + 1)
+        return collapse_whitespace(clean(bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")))
 
     def close_text(self) -> None:
         """Close the text page. Idempotent."""

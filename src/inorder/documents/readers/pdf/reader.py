@@ -25,6 +25,7 @@ from .blocks import build_blocks
 from .bookmarks import read_bookmarks
 from .document_stats import STATS_DECODER, DocumentStats, compute_stats, sample_pages
 from .lines import is_continued, join_text
+from .links import add_links, read_links
 from .page import SCANNED, read_page
 from .pdfium import PdfFile, open_pdf
 from .render import OcrPage, PageRecognizer
@@ -72,6 +73,7 @@ def read(
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
             document.warnings += _list_warnings(page, recognized)
             blocks = recognized.blocks if recognized else build_blocks(page, stats)
+            add_links(blocks, page.links)
             _append_blocks(document.blocks, insert_annotations(blocks, page.annotations))
         is_whole = len(document.pages) == file.page_count
     return _check_readable(document) if is_whole else document
@@ -120,6 +122,7 @@ def _read_page(file: PdfFile, number: int, form: Any) -> PageText:
         found = read_page(page)
         if not found.problem:
             found.annotations = read_annotations(page, form, found.warnings)
+            found.links = read_links(file, page)
         return found
 
 
@@ -171,5 +174,7 @@ def _join_blocks(last: AnyBlock, first: AnyBlock) -> AnyBlock | None:
     """The last block of a page with the first of the next page; None if they are two."""
     if isinstance(last, Paragraph) and isinstance(first, Paragraph):
         is_continuation = not (last.source or first.source) and is_continued(last.text, first.text)
-        return msgspec.structs.replace(last, text=join_text(last.text, first.text)) if is_continuation else None
+        if not is_continuation:
+            return None
+        return msgspec.structs.replace(last, text=join_text(last.text, first.text), links=last.links + first.links)
     return join_tables(last, first) if isinstance(last, Table) else None

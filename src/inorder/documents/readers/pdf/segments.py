@@ -99,6 +99,15 @@ TaggedHeading = tuple[int, str]
 """Level (from 1; the title has 0) and text of a heading in the structure tree of a page."""
 
 
+class PageLink(NamedTuple):
+    """A link, and where it is on the displayed page."""
+
+    texts: list[str]
+    """What its text may be, likeliest first."""
+    target: str
+    box: Box
+
+
 class PageText(msgspec.Struct, kw_only=True):
     """Text and graphics of a page."""
 
@@ -119,6 +128,7 @@ class PageText(msgspec.Struct, kw_only=True):
     graphics: Graphics | None = None
     annotations: list[Paragraph] = []
     """Values of form fields, notes and stamps."""
+    links: list[PageLink] = []
     warnings: list[str] = []
     is_empty: bool = False
     """Whether there is nothing on the page."""
