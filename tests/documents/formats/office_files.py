@@ -25,8 +25,8 @@ def cell(text: str, attributes: str = "") -> str:
     return f"<a:tc {attributes}><a:txBody>{line(text)}</a:txBody></a:tc>"
 
 
-def make_pptx(*slides: str, notes: str = "") -> bytes:
-    """A presentation with these slides; the notes belong to the first of them."""
+def make_pptx(*slides: str, notes: str = "", links: str = "") -> bytes:
+    """A presentation with these slides; the notes and the relations of links belong to the first of them."""
     files = {
         "_rels/.rels": relations(relation("r1", "officeDocument", "ppt/presentation.xml")),
         "ppt/presentation.xml": f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldIdLst>'
@@ -35,17 +35,19 @@ def make_pptx(*slides: str, notes: str = "") -> bytes:
         "ppt/_rels/presentation.xml.rels": relations(
             *(relation(f"s{n}", "slide", f"slides/slide{n}.xml") for n in range(len(slides)))
         ),
-        "ppt/slides/_rels/slide0.xml.rels": relations(relation("n", "notesSlide", "../notesSlides/notes.xml")),
+        "ppt/slides/_rels/slide0.xml.rels": relations(relation("n", "notesSlide", "../notesSlides/notes.xml"), links),
     }
     for number, content in enumerate(slides):
-        files[f"ppt/slides/slide{number}.xml"] = f'<p:sld xmlns:p="{P}" xmlns:a="{A}">{content}</p:sld>'
+        files[f"ppt/slides/slide{number}.xml"] = (
+            f'<p:sld xmlns:p="{P}" xmlns:a="{A}" xmlns:r="{OFFICE}">{content}</p:sld>'
+        )
     if notes:
         files["ppt/notesSlides/notes.xml"] = f'<p:notes xmlns:p="{P}" xmlns:a="{A}">{notes}</p:notes>'
     return archive({name: content.encode() for name, content in files.items()})
 
 
-def make_xlsx(*sheets: tuple[str, str], strings: tuple[str, ...] = (), styles: str = "") -> bytes:
-    """A workbook: the name of each sheet, and its rows in SpreadsheetML."""
+def make_xlsx(*sheets: tuple[str, str], strings: tuple[str, ...] = (), styles: str = "", links: str = "") -> bytes:
+    """A workbook: the name of each sheet, and its rows in SpreadsheetML. The relations of links belong to the first."""
     files = {
         "_rels/.rels": relations(relation("r1", "officeDocument", "xl/workbook.xml")),
         "xl/workbook.xml": f'<workbook xmlns="{X}" xmlns:r="{OFFICE}"><sheets>'
@@ -57,10 +59,11 @@ def make_xlsx(*sheets: tuple[str, str], strings: tuple[str, ...] = (), styles: s
             relation("f", "styles", "styles.xml"),
         ),
         "xl/sharedStrings.xml": f'<sst xmlns="{X}">{"".join(f"<si><t>{text}</t></si>" for text in strings)}</sst>',
+        "xl/worksheets/_rels/sheet0.xml.rels": relations(links),
         "xl/styles.xml": f'<styleSheet xmlns="{X}">{styles}</styleSheet>',
     }
     for number, (_, rows) in enumerate(sheets):
-        files[f"xl/worksheets/sheet{number}.xml"] = f'<worksheet xmlns="{X}">{rows}</worksheet>'
+        files[f"xl/worksheets/sheet{number}.xml"] = f'<worksheet xmlns="{X}" xmlns:r="{OFFICE}">{rows}</worksheet>'
     return archive({name: content.encode() for name, content in files.items()})
 
 

@@ -63,8 +63,7 @@ class BlockBuilder:
                     self._continue_item(text, within.item)
             else:
                 self.blocks.append(Paragraph(text, links=self.links) if self.links else Paragraph(text))
-            if self.links:
-                self.links = []
+            self.links = []
         if self.pictures:
             self.blocks += self.pictures
             self.pictures.clear()

@@ -99,6 +99,7 @@ def _add_link(block: AnyBlock, text: str, target: str) -> bool:
         return False
     if not isinstance(block, Title | Heading | Paragraph | ListItem) or text not in block.text:
         return False
+    text = _cut_partial_words(text, block.text)
     if block.links:
         before, same = block.links[-1]
         longer = f"{before} {text}"
@@ -107,3 +108,14 @@ def _add_link(block: AnyBlock, text: str, target: str) -> bool:
             return True
     block.links.append((text, target))
     return True
+
+
+def _cut_partial_words(text: str, whole: str) -> str:
+    """The text without words of which only a part is in it: a place often touches the words beside it."""
+    begin = whole.find(text)
+    end = begin + len(text)
+    if begin > 0 and whole[begin - 1].isalnum() and text[0].isalnum() and " " in text:
+        text = text.partition(" ")[2]
+    if end < len(whole) and whole[end].isalnum() and text[-1].isalnum() and " " in text:
+        text = text.rpartition(" ")[0]
+    return text
