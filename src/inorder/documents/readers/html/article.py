@@ -34,6 +34,8 @@ _NAME_POINTS = 25
 _SURROUNDINGS = frozenset(("body", "table", "tbody", "tr", "td"))
 """Elements whose names say nothing."""
 _PARAGRAPHS = frozenset(("section", "h2", "h3", "h4", "h5", "h6", "p", "td", "pre"))
+_DIVISIONS = frozenset(("div", "article", "main", "blockquote", "center"))
+"""Elements whose own text is a paragraph."""
 _POINTS = {
     "div": 5,
     **dict.fromkeys(("pre", "td", "blockquote"), 3),
@@ -102,9 +104,10 @@ class _ArticleFinder:
         while stack:
             box = stack.pop()
             stack.extend(inner for inner in box.boxes if inner not in self._unlikely)
-            is_mixed = box.tag == "div" and box.own and box.boxes
-            if not is_mixed and box.tag not in _PARAGRAPHS and not (box.tag == "div" and box.own):
+            has_text = box.tag in _DIVISIONS and box.own
+            if not has_text and box.tag not in _PARAGRAPHS:
                 continue
+            is_mixed = has_text and box.boxes
             length = box.own if is_mixed else box.characters
             if length < _PARAGRAPH_CHARACTERS_MIN:
                 continue

@@ -20,12 +20,12 @@ from inorder.documents.readers.registry import reader_version
 from inorder.errors import ReadError
 from inorder.host.memory import pause_collector
 
-from .annotations import insert_annotations, open_form, read_annotations
+from .annotations.links import add_links, read_links
+from .annotations.texts import insert_annotations, open_form, read_annotations
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
 from .document_stats import STATS_DECODER, DocumentStats, compute_stats, sample_pages
 from .lines import is_continued, join_text
-from .links import add_links, read_links
 from .page import SCANNED, read_page
 from .pdfium import PdfFile, open_pdf
 from .render import OcrPage, PageRecognizer

@@ -13,10 +13,9 @@ from typing import Any, Literal
 import pypdfium2.raw as pdfium
 
 from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph
+from inorder.documents.readers.pdf.pdfium import PdfFile, PdfPage
 from inorder.documents.readers.unicode import clean
 from inorder.documents.readers.whitespace import collapse_whitespace
-
-from .pdfium import PdfFile, PdfPage
 
 ANNOTATIONS_MAX = 2_000
 """Per page: each is compared with all blocks."""

@@ -10,12 +10,12 @@ from typing import Any
 import pypdfium2.raw as pdfium
 
 from inorder.documents.model import AnyBlock, Box, Heading, ListItem, Paragraph, Table, Title
+from inorder.documents.readers.pdf.pdfium import PdfFile, PdfPage
+from inorder.documents.readers.pdf.segments import PageLink
 from inorder.documents.readers.unicode import clean
 from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .annotations import ANNOTATIONS_MAX, read_box
-from .pdfium import PdfFile, PdfPage
-from .segments import PageLink
+from .texts import ANNOTATIONS_MAX, read_box
 
 TARGET_BYTES_MAX = 4_000
 _SHRINK_SHARES = (0.0, 0.1, 0.25)

@@ -1,0 +1,1 @@
+"""Reads what stands on a page beside its content: fields, notes, stamps and links."""
