@@ -1,6 +1,5 @@
 """Pages whose text cannot be decoded, is garbled, or is a picture are named, counted, and read by OCR."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -65,17 +64,6 @@ def draw_scan(stamp: str) -> bytes:
     return draw_pdf(draw)
 
 
-def draw_form() -> bytes:
-    packed = io.BytesIO()
-    canvas = Canvas(packed, invariant=1)
-    canvas.drawString(72, 700, "Name of the keeper:")
-    for place, value in enumerate(("Ada", "Grace", "")):
-        canvas.acroForm.textfield(name=f"name-{place}", value=value, x=200, y=690 - 50 * place)
-    canvas.showPage()
-    canvas.save()
-    return packed.getvalue()
-
-
 UNREADABLE = {
     "replaced": (set_boxed("\ufffd" * len(ALPHABET)), UNDECODED),
     "private": (set_boxed("".join(map(chr, range(0xE000, 0xE000 + len(ALPHABET))))), UNDECODED),
@@ -115,11 +103,6 @@ def test_a_page_that_has_lost_some_characters_says_how_many() -> None:
     assert found.pages[0].has_text
 
 
-def test_form_fields_that_are_filled_in_are_counted() -> None:
-    found = read(draw_form(), "name")
-    assert found.warnings == ["page 1 has 2 filled form fields, whose content is not read"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -142,7 +125,6 @@ def test_what_could_not_be_read_well_is_said_everywhere(tmp_path: Path) -> None:
     for name, content in {
         "garbled.pdf": UNREADABLE["signs"][0],
         "scan.pdf": UNREADABLE["stamped scan"][0],
-        "form.pdf": draw_form(),
         "good.md": b"# Lamps\n\nLit at dusk.\n",
         "long.eml": b"From: a@b.c\nX-Long: " + b"x" * 30_000 + b"\n\nA letter.\n",
     }.items():
@@ -155,7 +137,6 @@ def test_what_could_not_be_read_well_is_said_everywhere(tmp_path: Path) -> None:
 
     pages = f"2 pages without readable text in 2 files ({describe_ocr()})"
     kinds = [
-        "1 file: a page has N filled form fields, whose content is not read",
         "1 file: a page has garbled text: its fonts name other characters than they show",
         "1 file: a page is an image with little text (a scanned page?)",
         "1 file: a header of more than N characters was left out",

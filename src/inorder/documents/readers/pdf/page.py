@@ -52,7 +52,6 @@ def read_page(page: PdfPage) -> PageText:
     found.text = page.text()
     reader = SegmentReader(page, found.text)
     segments = read_segments(reader)
-    found.lost = _list_form_fields(page)
     if not segments:
         found.is_empty = page.object_count() == 0
         found.unreadable = UNDECODED if found.text.strip() else f"has no text layer{SCANNED}"
@@ -75,12 +74,6 @@ def read_page(page: PdfPage) -> PageText:
     if page.is_tagged:
         found.tagged_headings = read_tagged_headings(page, found.segments)
     return found
-
-
-def _list_form_fields(page: PdfPage) -> list[str]:
-    """Say how many form fields have been filled in, whose content is not part of the text."""
-    count = page.count_filled_fields()
-    return [f"has {count:,} filled form field{'' if count == 1 else 's'}, whose content is not read"] if count else []
 
 
 def _is_picture(page: PdfPage, text: str) -> bool:

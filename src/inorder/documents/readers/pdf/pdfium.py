@@ -26,8 +26,6 @@ from inorder.documents.readers.unicode import clean
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
-FIELDS_MAX = 1_000
-"""Form fields per page that are looked at."""
 PAGES_MAX = 100_000
 """A file that claims more is damaged or hostile, and every page would be tried."""
 NAME_BYTES_MAX = 128
@@ -96,7 +94,6 @@ _page_height = bind_function("FPDF_GetPageHeightF", ctypes.c_float)
 _page_rotation = bind_function("FPDFPage_GetRotation", _INT)
 _page_bounds = bind_function("FPDF_GetPageBoundingBox", _INT)
 _count_objects = bind_function("FPDFPage_CountObjects", _INT)
-_count_annotations = bind_function("FPDFPage_GetAnnotCount", _INT)
 _count_characters = bind_function("FPDFText_CountChars", _INT)
 _loose_box = bind_function("FPDFText_GetLooseCharBox", None)
 _text_object = bind_function("FPDFText_GetTextObject", _POINTER)
@@ -246,22 +243,6 @@ class PdfPage:
         """The number of objects on the page."""
         count: int = _count_objects(self.address)
         return count
-
-    def count_filled_fields(self) -> int:
-        """The number of form fields on the page that have a text as their value."""
-        count = min(_count_annotations(self.address), FIELDS_MAX)
-        return sum(map(self._is_filled_field, range(count)))
-
-    def _is_filled_field(self, index: int) -> bool:
-        annotation = pdfium.FPDFPage_GetAnnot(self.handle, index)
-        if not annotation:
-            return False
-        try:
-            is_field = pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET
-            # With its end a text that is empty has two bytes. The value of a button is a name, not a text.
-            return bool(is_field and pdfium.FPDFAnnot_GetStringValue(annotation, b"V", None, 0) > 2)
-        finally:
-            pdfium.FPDFPage_CloseAnnot(annotation)
 
     def text(self) -> str:
         """Load the text of the page, in the order of its content."""

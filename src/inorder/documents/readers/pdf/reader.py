@@ -68,7 +68,7 @@ def read(
                 on_page(number, last)
             page = sampled.pop(number, None) or _read_page(file, number, form)
             recognized = None if recognizer is None else _recognize(file, page, recognizer)
-            has_text = bool((page.segments and not page.unreadable) or page.annotations)
+            has_text = bool(page.annotations if page.is_empty else page.segments and not page.unreadable)
             is_ocr = recognized is not None
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
             document.warnings += _list_warnings(page, recognized)
@@ -121,7 +121,7 @@ def _read_page(file: PdfFile, number: int, form: Any) -> PageText:
             return PageText(number=number, width=0.0, height=0.0, problem="cannot be loaded")
         found = read_page(page)
         if not found.problem:
-            found.annotations = read_annotations(page, form, found.warnings)
+            found.annotations = read_annotations(page, form, found.lost)
             found.links = read_links(file, page)
         return found
 
@@ -143,13 +143,10 @@ def _reader_version(ocr: bool) -> str:
 
 
 def _list_warnings(page: PageText, recognized: OcrPage | None) -> Iterator[str]:
-    yield from page.warnings
     if page.problem:
         yield f"page {page.number} {page.problem}"
-    elif page.annotations and not page.segments and not recognized:
-        return
     elif page.is_empty:
-        yield f"page {page.number} is empty"
+        yield from () if page.annotations else (f"page {page.number} is empty",)
     elif recognized:
         why = page.unreadable.removesuffix(SCANNED)
         yield f"page {page.number} {why} and was read by OCR (confidence {recognized.confidence:.2f})"

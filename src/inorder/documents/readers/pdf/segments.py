@@ -129,7 +129,6 @@ class PageText(msgspec.Struct, kw_only=True):
     annotations: list[Paragraph] = []
     """Values of form fields, notes and stamps."""
     links: list[PageLink] = []
-    warnings: list[str] = []
     is_empty: bool = False
     """Whether there is nothing on the page."""
     problem: str = ""

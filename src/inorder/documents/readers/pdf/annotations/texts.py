@@ -46,12 +46,12 @@ def open_form(file: PdfFile) -> Iterator[Any]:
             pdfium.FPDFDOC_ExitFormFillEnvironment(form)
 
 
-def read_annotations(page: PdfPage, form: Any, warnings: list[str]) -> list[Paragraph]:
+def read_annotations(page: PdfPage, form: Any, lost: list[str]) -> list[Paragraph]:
     """The texts of the annotations of a page, from top to bottom."""
     total = pdfium.FPDFPage_GetAnnotCount(page.handle)
     count = min(total, ANNOTATIONS_MAX)
     if count < total:
-        warnings.append(f"page {page.number} has {total:,} annotations, of which {count:,} were read")
+        lost.append(f"has {total:,} annotations, of which {count:,} were read")
     found = [paragraph for index in range(count) if (paragraph := _read_annotation(page, form, index))]
     return sorted(found, key=_find_place)
 
