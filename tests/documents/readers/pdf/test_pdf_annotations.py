@@ -51,6 +51,11 @@ KEPT = {
         "field",
         "\u2612 On watch",
     ),
+    "a chosen button": (
+        field(b"/V/wick/AS/wick/TU(Needs)/Ff 32768/AP<</N<</wick 4 0 R/Off 4 0 R>>>>", kind=b"Btn"),
+        "field",
+        "\u2612 Needs: wick",
+    ),
     "free text": (b"/Subtype/FreeText/Contents(Ann)" + UPPER, "note", "Ann"),
     "a note": (b"/Subtype/Text/Contents(Ask Ann)" + UPPER, "note", "Ask Ann"),
     "a comment on a word": (b"/Subtype/Highlight/Contents(Who?)" + UPPER, "note", "Who?"),

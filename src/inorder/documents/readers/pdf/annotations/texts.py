@@ -116,7 +116,7 @@ def _read_field(annotation: Any, form: Any) -> str:
         return _read_lost_field(annotation)
     label = _read_string(lambda *place: pdfium.FPDFAnnot_GetFormFieldAlternateName(form, annotation, *place))
     if kind in _CHECKED_FIELDS:
-        return f"{_CHECKED} {label}".strip() if _read_entry(annotation, b"AS") not in ("", "Off") else ""
+        return _read_check(annotation, label)
     if kind in _TEXT_FIELDS:
         if kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
             return ""
@@ -126,6 +126,15 @@ def _read_field(annotation: Any, form: Any) -> str:
     else:
         return ""
     return f"{label.rstrip(':')}: {value}" if label and value and label != value else value
+
+
+def _read_check(annotation: Any, label: str) -> str:
+    """The label of a box that is checked, and its value if that is a word; empty if it is not checked."""
+    value = _read_entry(annotation, b"AS")
+    if value in ("", "Off"):
+        return ""
+    is_word = value.isalpha() and value not in ("Yes", "On", "Checked")
+    return " ".join(filter(None, (_CHECKED, f"{label}: {value}" if label and is_word else label or value * is_word)))
 
 
 def _read_lost_field(annotation: Any) -> str:
