@@ -119,6 +119,14 @@ def test_every_combining_mark_stays_with_its_letter() -> None:
     assert split == []
 
 
+@pytest.mark.parametrize("word", ["leri", "ları"])
+def test_a_word_that_is_only_a_suffix_is_its_own_term(word: str) -> None:
+    assert analyze(f"API'{word}", "tr") == ["api", word]
+    assert analyze(f"{word}_{word}", "tr") == [word, word, f"{word}_{word}"]
+    counted = count_file_terms([(f"{word} {word}_x", "", "")], "tr")
+    assert set(counted.vocabulary.split()) == {word, "x", f"{word}_x"}
+
+
 @pytest.mark.parametrize("word", ["QUJDRUZH" * 20, "9f86d081884c7d659a2feaa0c55ad015"])
 def test_data_is_one_term(word: str) -> None:
     assert analyze(word) == [word.lower()[:TERM_CHARACTERS_MAX]]

@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
+from typing import Any
 
 from .languages import STEMMERS
 
@@ -117,7 +118,13 @@ def open_term_cache(language: str) -> TermCache:
     if not name:
         return TermCache(str, list)
     stemmer = Stemmer.Stemmer(name, 0)
-    return TermCache(stemmer.stemWord, stemmer.stemWords)
+    return TermCache(lambda word: stemmer.stemWord(word) or word, lambda words: _stem_many(stemmer, words))
+
+
+def _stem_many(stemmer: Any, words: list[str]) -> list[str]:
+    """The stems of words. A Turkish suffix such as `leri` is left with no letter: then the word is its own stem."""
+    stems: list[str] = stemmer.stemWords(words)
+    return stems if all(stems) else [stem or word for stem, word in zip(stems, words, strict=True)]
 
 
 def is_partial(word: str) -> bool:
