@@ -37,6 +37,7 @@ def test_a_file_with_an_average_of_1000_bytes_per_line_is_not_minified(added: by
     assert bool(parse("a.py", added + b"".join(lines)).symbols) == is_parsed
 
 
-def test_a_question_has_at_most_48_terms() -> None:
-    words = [f"term{chr(97 + number // 26)}{chr(97 + number % 26)}x" for number in range(60)]
-    assert [group.forms for group in parse_query(" ".join(words)).make_groups()] == [(word,) for word in words[:48]]
+def test_a_question_has_at_most_256_terms_of_which_repeated_ones_are_kept() -> None:
+    words = [f"term{chr(97 + number // 26)}{chr(97 + number % 26)}x" for number in range(300)]
+    groups = parse_query(" ".join([*words, words[-1]])).make_groups()
+    assert [group.forms for group in groups] == [(word,) for word in [*words[:255], words[-1]]]

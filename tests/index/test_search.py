@@ -81,7 +81,9 @@ def test_people_see_where_it_is_and_the_lines_that_say_it(project: Project) -> N
     ended = project.call("search", "which function plans the rota", "--explain", "-k", "1", "--only", "code")
     assert ended.returncode == 0
     mode, first, score, reasons, *lines = ended.stdout.splitlines()
-    assert mode == "searched by words and vectors: the index has vectors, made by static"
+    assert mode == (
+        "searched by words and vectors: the index has vectors, made by static; language of the question: en"
+    )
     path, _, line = first.split()[0].rpartition(":")
     assert path.endswith("sample/code/rota.py")
     assert score.startswith("    score ")

@@ -77,6 +77,8 @@ class SearchAnswer(NamedTuple):
     """The words that were looked for, in every form."""
     generation: Generation = Generation(0, 0.0)
     """Of when the index is that was searched."""
+    language: str = ""
+    """The language whose stop words and endings were left out; empty if the question does not tell it."""
 
     def make_snippet(self, hit: Hit, context: int = CONTEXT) -> list[SnippetLine]:
         """The lines or sentences of a hit that answer best: one, and `context` of them before and after it."""
@@ -126,9 +128,17 @@ def answer_from(
         reason,
         hits,
         suggestions=searcher.suggest_words(query),
-        warnings=[searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else [],
+        warnings=_list_warnings(searcher, query, options),
         groups=query.make_groups(searcher.languages),
+        language=query.detect_language(searcher.languages),
     )
+
+
+def _list_warnings(searcher: Searcher, query: Query, options: SearchOptions) -> list[str]:
+    found = [searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else []
+    if query.characters > len(query.text):
+        found.append(f"of the {query.characters:,} characters of the question, {len(query.text):,} were searched for")
+    return found
 
 
 class OpenIndex(IndexConnection):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
 
 NAME = "index"
-VERSION = 2
+VERSION = 3
 """To be raised whenever the same file gets other rows."""
 WITHOUT_GRAMMAR = "its grammar crashed or took too long: cut by lines"
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11")

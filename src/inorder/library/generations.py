@@ -87,4 +87,5 @@ def _write_meta(connection: sqlite3.Connection, totals: Totals) -> None:
     prefix = "language/document/"
     languages = sorted(name.removeprefix(prefix) for name in totals.counts if name.startswith(prefix))
     write_meta(connection, "languages", " ".join(languages))
+    write_meta(connection, "language_counts", " ".join(str(totals.counts[f"{prefix}{each}"]) for each in languages))
     write_meta(connection, "content_hash", totals.content_hash)

@@ -33,6 +33,8 @@ class TermGroup(NamedTuple):
     forms: tuple[str, ...]
     is_prefix: bool = False
     """Whether terms that begin with a form count too, for a word shorter than what is indexed."""
+    weight: float = 1.0
+    """What the term weighs: more if the question repeats it."""
 
 
 class LexicalIndex:
@@ -62,7 +64,7 @@ class LexicalIndex:
             numbers, *counts = self._read_group(group)
             if not len(numbers):
                 continue
-            rarity = compute_rarity(self._count, len(numbers))
+            rarity = group.weight * compute_rarity(self._count, len(numbers))
             for count, norms, field in zip(counts, self._norms, scores, strict=True):
                 if count.any():
                     field[numbers] += _saturate(count, norms[numbers], rarity * (SATURATION + 1))

@@ -69,9 +69,11 @@ class Searcher:
         return LexicalIndex(self._connection)
 
     @cached_property
-    def languages(self) -> list[str]:
-        """The languages of the documents in the index."""
-        return read_meta(self._connection, "languages").split()
+    def languages(self) -> dict[str, int]:
+        """The languages of the documents in the index, and the number of documents in each."""
+        names = read_meta(self._connection, "languages").split()
+        counts = read_meta(self._connection, "language_counts").split() or ["1"] * len(names)
+        return dict(zip(names, map(int, counts), strict=True))
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
         """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""

@@ -83,6 +83,8 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     mode: str
     mode_reason: str
+    language: str
+    """The language of the question, as far as it tells."""
     hits: list[SearchHit]
     places: list[CodeLocation]
     suggestions: list[str]
@@ -108,6 +110,7 @@ def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
         query=answer.query.text,
         mode=answer.mode,
         mode_reason=answer.mode_reason,
+        language=answer.language,
         hits=[_describe_hit(answer, rank, hit) for rank, hit in enumerate(answer.hits, 1)],
         places=list(answer.places),
         suggestions=list(answer.suggestions),

@@ -101,10 +101,13 @@ class PostgresSearcher(Searcher):
         return super().search(query, mode, count, filters)
 
     @cached_property
-    def languages(self) -> list[str]:
-        """The languages of the documents in the export."""
-        query = "SELECT DISTINCT language FROM {schema}.documents WHERE kind = %s AND language != '' ORDER BY language"
-        return [str(language) for (language,) in self._execute(query, DOCUMENT)]
+    def languages(self) -> dict[str, int]:
+        """The languages of the documents in the export, and the number of documents in each."""
+        query = (
+            "SELECT language, count(*) FROM {schema}.documents WHERE kind = %s AND language != '' "
+            "GROUP BY language ORDER BY language"
+        )
+        return {str(language): count for language, count in self._execute(query, DOCUMENT)}
 
     @cached_property
     def _kinds(self) -> set[str]:

@@ -41,6 +41,7 @@ def describe_answer(answer: SearchAnswer, context: int = CONTEXT) -> dict[str, A
         "query": answer.query.text,
         "mode": answer.mode,
         "mode_reason": answer.mode_reason,
+        "language": answer.language,
         "hits": [_describe_hit(answer, rank, hit, context) for rank, hit in enumerate(answer.hits, 1)],
         "places": answer.places,
         "suggestions": answer.suggestions,
@@ -77,7 +78,8 @@ def _find_line(lines: Sequence[SnippetLine]) -> int | None:
 def print_answer(answer: SearchAnswer, *, explains: bool, context: int) -> None:
     """Print the answer as text."""
     if explains:
-        print_out(f"searched by {_MODES[answer.mode]}: {answer.mode_reason}")
+        language = f"; language of the question: {answer.language}" if answer.language else ""
+        print_out(f"searched by {_MODES[answer.mode]}: {answer.mode_reason}{language}")
     if answer.places:
         print_places(answer.places, shows_caller=answer.query.kind == "ref")
     for hit in answer.hits:
