@@ -76,6 +76,8 @@ class Hit(msgspec.Struct, kw_only=True):
     """Why the score of a chunk of code was adjusted."""
     copies: list[str] = []
     """The item ids of further files that have the same chunk."""
+    is_weak: bool = False
+    """Whether it has no word of the question, and a vector no more similar than one found by chance."""
 
     def locate(self, line: int | None = None) -> str:
         """Where the chunk is, in a form that opens: `path:line` for code, `path#page=3` for PDF."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ CHARACTERS_MAX = 20_000
 """The rest of a longer question is not searched for."""
 _TERMS_MAX = 256
 """Of a question with more different terms, those that it repeats most are looked up, and the first of the others."""
+_PREFIX_MIN = 5
+"""Letters of a word whose beginning is looked up: `car` is no carrot."""
 NO_LANGUAGES: Mapping[str, int] = {}
 _STOP_WORDS = set(
     """
@@ -48,6 +50,11 @@ class Query(NamedTuple):
     def detect_language(self, languages: Mapping[str, int]) -> str:
         """The language of the question among those of an index; empty if the question does not tell."""
         return detect_question_language(self.text, languages) if languages else ""
+
+
+def widen_groups(groups: Sequence[TermGroup]) -> list[TermGroup]:
+    """Terms that begin with these count too: for a question of which nothing is in the index. Short ones stay."""
+    return [group._replace(is_prefix=group.is_prefix or min(map(len, group.forms)) >= _PREFIX_MIN) for group in groups]
 
 
 @lru_cache(maxsize=16)

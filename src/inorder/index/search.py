@@ -129,7 +129,7 @@ def answer_from(
         hits,
         suggestions=searcher.suggest_words(query),
         warnings=_list_warnings(searcher, query, options),
-        groups=query.make_groups(searcher.languages),
+        groups=searcher.find_groups(query),
         language=query.detect_language(searcher.languages),
     )
 

@@ -23,7 +23,7 @@ from inorder.extensions.trust import require_trusted
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
 from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.query import Query
+from inorder.index.query import Query, widen_groups
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors.matrix import VectorMatrix, compare_rows
@@ -32,6 +32,7 @@ from .candidates import Candidates, Numbers, spread, take_best
 from .code_signals import RankedCode, adjust, is_name
 from .code_vectors import describe_code
 from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
+from .noise import measure_noise
 
 LIST_MAX = 400
 """Length of each list before fusion."""
@@ -44,9 +45,7 @@ _EMBEDDED_MAX = 64
 """Chunks of code that are embedded during a search, about."""
 _FEW = 50
 """If words find fewer chunks, all vectors are compared; otherwise only those of the chunks that words have found."""
-_SIMILARITY_MIN = 0.4
-"""Of a chunk that has no word in common with the question, if its vector was made without a model. Words that mean
-nothing reach 0.39."""
+_NONE = np.zeros(0)
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
 """Chunks that are read at once, at least."""
@@ -74,6 +73,21 @@ class Searcher:
         names = read_meta(self._connection, "languages").split()
         counts = read_meta(self._connection, "language_counts").split() or ["1"] * len(names)
         return dict(zip(names, map(int, counts), strict=True))
+
+    def find_groups(self, query: Query) -> list[TermGroup]:
+        """The words to look up: whole ones, or the beginnings of words if the index has none of them."""
+        groups = query.make_groups(self.languages)
+        return groups if any(map(self._lexical.has_any, groups)) else widen_groups(groups)
+
+    def _knows_words(self, query: Query) -> bool:
+        """Whether the index has a word of the question."""
+        return any(map(self._lexical.has_any, self.find_groups(query)))
+
+    @cached_property
+    def noise(self) -> float:
+        """The similarity that a question of random letters reaches; 0 if there are no vectors."""
+        matrix = self._matrix
+        return measure_noise(self._open_provider(matrix.provider), matrix) if matrix.is_available else 0.0
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
         """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""
@@ -159,7 +173,7 @@ class Searcher:
     def _add_lexical(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
         """Add the chunks whose words match best. What headings weigh depends on the kind of the file. It orders chunks
         of code among each other: the best of them has the score that it would have as a document."""
-        body, head = self._lexical.score(query.make_groups(self.languages))
+        body, head = self._lexical.score(self.find_groups(query))
         found = np.flatnonzero(allowed & (body + head > 0))
         body, head, is_code = body[found], head[found], self._is_code[found]
         scores = body + HEAD_WEIGHTS[DOCUMENT] * head
@@ -182,9 +196,9 @@ class Searcher:
             similarity = self._compare(vector, numbers)
         else:
             numbers, similarity = self._compare_all(vector, numbers, allowed, filters)
+            if "lexical" in candidates.lists and not self._knows_words(query) and not (similarity >= self.noise).any():
+                return
             is_known = np.isin(numbers, candidates.numbers, assume_unique=True, kind="table")
-            if is_quick and "lexical" in candidates.lists:
-                similarity[(similarity < _SIMILARITY_MIN) & ~is_known] = np.nan
             best = np.union1d(take_best(similarity, LIST_MAX), np.flatnonzero(is_known))
             numbers, similarity = numbers[best], similarity[best]
         if is_quick and self._is_code.any():
@@ -264,7 +278,14 @@ class Searcher:
                 hit.shares["code"] = float(adjusted[at] - total[at])
                 hit.reasons = reasons[at]
             hit.ranks = candidates.list_ranks(at)
+            hit.is_weak = self._is_weak(candidates, at)
         return [hit for _, hit in ranked]
+
+    def _is_weak(self, candidates: Candidates, at: int) -> bool:
+        """Whether a candidate has no word of the question, and a vector no more similar than one found by chance."""
+        has_words = candidates.lists.get("lexical", _NONE)[at : at + 1] > 0
+        found = candidates.lists.get("dense", _NONE)[at : at + 1]
+        return not has_words.any() and not self._is_code[candidates.numbers[at]] and bool((found < self.noise).any())
 
     def _adjust_code(
         self, question: str, numbers: Numbers, total: Scores, among_code: Scores

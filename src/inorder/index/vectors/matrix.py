@@ -17,6 +17,8 @@ from .row_chunks import ChunkIds, read_matrix_chunks
 from .table import list_matrix_files
 
 Vectors = npt.NDArray[np.float32]
+_COMPARED_ROWS = 4096
+"""Rows that are compared with several vectors at once."""
 
 
 def compare_rows(rows: Vectors, vector: Vectors) -> Vectors:
@@ -67,6 +69,14 @@ class VectorMatrix:
             return found
         raw = b"".join(self.read(rows))
         return compare_rows(np.frombuffer(raw, "<f4").reshape(len(rows), -1), vector)
+
+    def find_highest(self, vectors: Vectors, rows: ChunkIds) -> float:
+        """The highest similarity of any of these rows to any of `vectors`."""
+        if not len(rows) or not self._opened:
+            return 0.0
+        blocks = (rows[at : at + _COMPARED_ROWS] for at in range(0, len(rows), _COMPARED_ROWS))
+        found = (np.frombuffer(b"".join(self.read(block)), "<f4").reshape(len(block), -1) for block in blocks)
+        return max(float((each @ vectors.T).max()) for each in found)
 
     def read(self, rows: ChunkIds) -> list[bytes]:
         """The vectors of some rows, each as 32-bit floats in little-endian order."""

@@ -55,6 +55,8 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     rank: int
     score: float
     found_by: Literal["words", "vectors", "both"]
+    is_weak: bool
+    """Whether it has no word of the question, and is not more similar than by chance."""
     ranks: dict[str, int]
     shares: dict[str, float]
     reasons: list[str]

@@ -159,6 +159,7 @@ class SearchView {
       make("div", { class: "head" },
         make("a", { class: "title", href: this.hrefOf(hit) }, make("span", { class: "path", dir: "auto" }, hit.path), make("span", { class: "place" }, place)),
         make("span", { class: "tags" }, make("span", { class: "tag" }, isCode ? hit.language : `document${hit.language ? ` · ${hit.language}` : ""}`),
+          hit.is_weak && make("span", { class: "tag weak", title: "none of the words, and not more similar than by chance" }, "weak"),
           make("span", { class: `tag found ${hit.found_by}` }, FOUND_BY[hit.found_by]))),
       what && make("div", { class: "context", dir: "auto" }, what),
       make("div", { class: isCode ? "snippet code" : "snippet", dir: isCode ? "ltr" : "auto" }, lines),

@@ -21,7 +21,7 @@ from inorder.index.lexical.scoring import LexicalIndex, Occurrences, TermGroup, 
 from inorder.index.query import Query, parse_query
 from inorder.index.ranking.candidates import Numbers
 from inorder.index.ranking.fusion import Scores
-from inorder.index.ranking.retrieval import LIST_MAX, Searcher
+from inorder.index.ranking.retrieval import LIST_MAX, Searcher, is_without_model
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, answer_from
 from inorder.index.vectors.matrix import VectorMatrix
@@ -45,6 +45,7 @@ _SIMILARITY = """
 SELECT doc_id, number, -(embedding <#> %s::vector) FROM {schema}.chunks
 JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id, number) WHERE embedding IS NOT NULL
 """
+_STATIC_NOISE = 0.4
 Key = tuple[str, int]
 """The id of a document, and the number of a chunk in it."""
 
@@ -93,7 +94,7 @@ class PostgresSearcher(Searcher):
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
         """The `count` best chunks."""
-        self._found = found = self._find_terms(query.make_groups(self.languages), filters)
+        self._found = found = self._find_terms(self.find_groups(query), filters)
         self._keys = list(found.keys)
         self._numbers = {key: number for number, key in enumerate(self._keys)}
         self._is_code = found.is_code
@@ -112,6 +113,19 @@ class PostgresSearcher(Searcher):
     @cached_property
     def _kinds(self) -> set[str]:
         return {str(kind) for (kind,) in self._execute("SELECT DISTINCT kind FROM {schema}.documents")}
+
+    def find_groups(self, query: Query) -> list[TermGroup]:
+        """Whole words: to ask for their beginnings would take another query."""
+        return query.make_groups(self.languages)
+
+    def _knows_words(self, query: Query) -> bool:
+        return bool(self._keys)
+
+    @cached_property
+    def noise(self) -> float:
+        """What words that mean nothing reach with vectors that are made without a model; 0 with others: it would take
+        a query for each."""
+        return _STATIC_NOISE if is_without_model(self._matrix.provider) else 0.0
 
     def _find_allowed(self, filters: Filters) -> npt.NDArray[np.bool_]:
         return self._found.is_allowed

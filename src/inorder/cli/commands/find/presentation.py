@@ -22,6 +22,7 @@ from inorder.library.opening import find_index
 _WIDTH = 160
 _MODES = {"lexical": "words", "dense": "vectors", "hybrid": "words and vectors", "names": "name"}
 _LISTS = {"lexical": "words", "dense": "vectors", "code": "names and paths", "search": "search", "rerank": "rerank"}
+_WEAK = "weak: none of the words, and not more similar than by chance"
 _CONTROLS = dict.fromkeys((*range(9), *range(10, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 """A terminal would obey these characters of a document."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -95,6 +96,8 @@ def _print_hit(answer: SearchAnswer, hit: Hit, *, explains: bool, context: int) 
     is_code = hit.file_kind == "code"
     what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
     print_out(_embolden(to_printable(hit.locate(_find_line(lines)))) + (f"  {to_printable(what)}" if what else ""))
+    if hit.is_weak:
+        print_out(f"    {_WEAK}")
     if hit.copies:
         print_out(f"    also in {', '.join(hit.copies)}")
     if explains:
