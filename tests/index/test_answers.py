@@ -78,7 +78,7 @@ def test_a_location_opens_code_at_the_line_and_pdf_at_the_page() -> None:
 @pytest.mark.slow
 def test_paths_open_from_the_current_folder(runs: FolderRuns) -> None:
     _, out, _ = call(runs, "air", "-k", "1")
-    assert out.startswith("code/horn.py:3  function sound_horn\n    also in code/old/horn.py\n")
+    assert out.startswith("code/horn.py:3  function sound_horn  (rank 1, score 1.15)\n    also in code/old/horn.py\n")
 
 
 # ---- the words that match

@@ -180,7 +180,12 @@ class Dataset:
         return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
     def search(
-        self, question: str, k: int = 10, mode: str | None = None, where: SearchWhere | None = None
+        self,
+        question: str,
+        k: int = 10,
+        mode: str | None = None,
+        where: SearchWhere | None = None,
+        context: int = 0,
     ) -> SearchAnswer:
         """Search documents and code, as `inorder search` does.
 
@@ -189,9 +194,11 @@ class Dataset:
             k: The number of results.
             mode: By words (`lexical`), by vectors (`dense`), or by both. Default: as `inorder search`.
             where: Conditions that a chunk must meet, as in `{"path": "docs/*", "language": "en"}`.
+            context: How many chunks of the file to add before and after each hit, up to 20.
 
         Returns:
-            The answer: `hits` are the chunks that match, best first; `places` what a lookup by name found.
+            The answer: `hits` are the chunks that match, best first, and `files` the same by file; `places` what a
+            lookup by name found.
 
         Raises:
             OperatorError: There is no index, the question has no words, or an option is wrong.
@@ -203,14 +210,19 @@ class Dataset:
         require(not unknown, f"unknown condition {', '.join(unknown)}; conditions: {', '.join(known)}")
         if mode is not None:
             conditions["mode"] = mode
-        options = SearchOptions(count=k, **conditions)
+        options = SearchOptions(count=k, context=context, **conditions)
         return search(find_index(self._require_open()), question, options)
 
     async def search_async(
-        self, question: str, k: int = 10, mode: str | None = None, where: SearchWhere | None = None
+        self,
+        question: str,
+        k: int = 10,
+        mode: str | None = None,
+        where: SearchWhere | None = None,
+        context: int = 0,
     ) -> SearchAnswer:
         """Search as `search` does, in another thread, so that the event loop continues."""
-        return await asyncio.to_thread(self.search, question, k, mode, where)
+        return await asyncio.to_thread(self.search, question, k, mode, where, context)
 
     def export(
         self,

@@ -79,11 +79,59 @@ class Hit(msgspec.Struct, kw_only=True):
     is_weak: bool = False
     """Whether it has no word of the question, and a vector no more similar than one found by chance."""
 
+    before: list[str] = []
+    """The texts of the chunks before it in the file, as many as were asked for, in the order of the file."""
+    after: list[str] = []
+    """The same of those after it."""
+
+    @property
+    def heading_path(self) -> list[str]:
+        """The titles of the sections of a document that the chunk is in, outermost first."""
+        return [] if self.file_kind == CODE else self.context.split(" > ")[:-1]
+
+    @property
+    def title(self) -> str:
+        """What to call the hit: the outermost title of a document, the name of a definition, or else the file name."""
+        name = self.name if self.file_kind == CODE else next(iter(self.heading_path), "")
+        return name or self.path.rstrip("/").rpartition("/")[2]
+
+    @property
+    def citation(self) -> str:
+        """A reference to the hit for people: what it is called, the section, the file, and the page or the line."""
+        if self.file_kind == CODE:
+            what = f"{self.kind} {self.name}, " if self.name else ""
+            return f"{what}{self.path}, lines {self.start}-{self.end}"
+        parts = [self.title, *self.heading_path[-1:][: len(self.heading_path) - 1], self.path]
+        pages = (
+            f"page {self.pages[0]}"
+            if len(self.pages) == 1
+            else f"pages {self.pages[0]}-{self.pages[-1]}"
+            if self.pages
+            else ""
+        )
+        return ", ".join(dict.fromkeys(part for part in (*parts, pages) if part))
+
     def locate(self, line: int | None = None) -> str:
         """Where the chunk is, in a form that opens: `path:line` for code, `path#page=3` for PDF."""
         if self.file_kind == CODE:
             return f"{self.path}:{line or self.start}"
         return f"{self.path}#page={self.pages[0]}" if self.pages and self.path.lower().endswith(".pdf") else self.path
+
+
+class FileHits(NamedTuple):
+    """The hits of one file, best first."""
+
+    item_id: str
+    path: str
+    hits: list[Hit]
+
+
+def group_by_file(hits: Sequence[Hit]) -> list[FileHits]:
+    """Put the hits of each file together. Files are in the order of their best hit."""
+    found: dict[str, FileHits] = {}
+    for hit in hits:
+        found.setdefault(hit.item_id, FileHits(hit.item_id, hit.path, [])).hits.append(hit)
+    return list(found.values())
 
 
 def make_hit(row: Sequence[Any]) -> Hit:

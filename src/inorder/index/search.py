@@ -17,7 +17,7 @@ from inorder.errors import OperatorError, require
 from inorder.host.spelling import spell
 from inorder.stage.data_layout import require_current_data
 
-from .hits import MODES, Filters, Hit, add_copies
+from .hits import MODES, FileHits, Filters, Hit, add_copies, group_by_file
 from .lexical.scoring import TermGroup
 from .locations import match_copies
 from .place import Generation, IndexConnection, IndexPlace
@@ -28,6 +28,7 @@ from .ranking.snippets import CONTEXT, SnippetLine, make_snippet
 from .staleness import find_changes
 from .symbols import CodeLocation, look_up
 
+CONTEXT_MAX = 20
 _OPEN_MAX = 4
 _KINDS = ("", "code", "document")
 
@@ -41,11 +42,14 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     kind: str = ""
     only: str = ""
+    context: int = 0
+    """How many chunks of the file to add before and after each hit."""
     rerank: str = ""
     """The model that orders the first hits again; empty: none. See `ranking.rerank`."""
 
     def __post_init__(self) -> None:
         require(self.mode in MODES, f"--mode must be one of {', '.join(MODES)}; got {self.mode!r}")
+        require(0 <= self.context <= CONTEXT_MAX, f"context must be 0 to {CONTEXT_MAX}; got {self.context}")
         require(self.only in _KINDS, f"--only must be code or document; got {self.only!r}")
 
     @property
@@ -79,6 +83,11 @@ class SearchAnswer(NamedTuple):
     """Of when the index is that was searched."""
     language: str = ""
     """The language whose stop words and endings were left out; empty if the question does not tell it."""
+
+    @property
+    def files(self) -> list[FileHits]:
+        """The hits by file, in the order of the best hit of each."""
+        return group_by_file(self.hits)
 
     def make_snippet(self, hit: Hit, context: int = CONTEXT) -> list[SnippetLine]:
         """The lines or sentences of a hit that answer best: one, and `context` of them before and after it."""
@@ -122,6 +131,8 @@ def answer_from(
         hits = rerank(query.text, hits, options.rerank)[: options.count]
     if not hits:
         searcher.check_filters(options.filters)
+    for hit in hits if options.context else ():
+        hit.before, hit.after = searcher.read_neighbours(hit, options.context)
     return SearchAnswer(
         query,
         mode,

@@ -42,7 +42,7 @@ def scale(scores: Scores) -> Scores:
     if not len(known):
         return np.zeros(len(scores))
     low, high = known.min(), known.max()
-    scaled = (scores - low) / (high - low) if high > low else np.zeros(len(scores))
+    scaled = (scores - low) / (high - low) if high > low else np.full(len(scores), float(high > 0))
     mean = math.fsum(scaled[~np.isnan(scores)].tolist()) / len(known)  # does not depend on the order of the candidates
     return np.where(np.isnan(scores), mean, scaled)
 

@@ -45,6 +45,7 @@ _EMBEDDED_MAX = 64
 """Chunks of code that are embedded during a search, about."""
 _FEW = 50
 """If words find fewer chunks, all vectors are compared; otherwise only those of the chunks that words have found."""
+_FUNCTIONS = ("function", "method")
 _NONE = np.zeros(0)
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
@@ -305,7 +306,7 @@ class Searcher:
 
     def _read_distinct(self, numbers: Numbers, scores: Scores, count: int) -> list[tuple[int, Hit]]:
         """The first `count` chunks with different texts, and their positions. One that repeats an earlier one is listed
-        among its copies."""
+        among its copies. Of the chunks of one function there is the best."""
         size = max(2 * count, _READ_MIN)
         while True:
             some = take_best(scores, size)
@@ -314,15 +315,47 @@ class Searcher:
             ordered.sort(key=lambda each: (-scores[each[0]], each[1].item_id, each[1].number))
             by_text: dict[str, Hit] = {}
             found: list[tuple[int, Hit]] = []
+            functions: dict[tuple[str, str], list[Hit]] = {}
             for at, hit in ordered:
                 first = by_text.setdefault(hit.text, hit)
                 if first is not hit:
                     first.copies.append(hit.item_id)
+                elif self._is_part_of_any(hit, functions):
+                    continue
                 elif len(found) < count:
                     found.append((at, hit))
             if len(found) >= count or len(some) == len(numbers):
                 return found
             size *= 4
+
+    def _is_part_of_any(self, hit: Hit, functions: dict[tuple[str, str], list[Hit]]) -> bool:
+        """Whether a hit is part of a function that another hit is a part of, too. Adds it to these `functions`."""
+        if hit.kind not in _FUNCTIONS or not hit.name:
+            return False
+        others = functions.setdefault((hit.item_id, hit.name), [])
+        others.append(hit)
+        if len(others) == 1:
+            return False
+        starts = [self._find_definition(each) for each in others]
+        return starts[-1] in starts[:-1]
+
+    def _find_definition(self, hit: Hit) -> int:
+        """The line in which the definition begins that a hit is part of."""
+        query = (
+            "SELECT MAX(start) FROM symbols JOIN files ON files.id = file "
+            'WHERE item_id = ? AND qualified = ? AND start <= ? AND "end" >= ?'
+        )
+        [start] = self._connection.execute(query, (hit.item_id, hit.name, hit.end, hit.start)).fetchone()
+        return hit.start if start is None else int(start)
+
+    def read_neighbours(self, hit: Hit, count: int) -> tuple[list[str], list[str]]:
+        """The texts of the chunks before and after a hit in its file, up to `count` of each."""
+        query = (
+            "SELECT number, chunks.text FROM chunks JOIN files ON files.id = file "
+            "WHERE item_id = ? AND number BETWEEN ? AND ? ORDER BY number"
+        )
+        rows = self._connection.execute(query, (hit.item_id, hit.number - count, hit.number + count)).fetchall()
+        return split_neighbours(rows, hit.number)
 
     def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
         """The chunks with these numbers, by number."""
@@ -386,6 +419,11 @@ class Searcher:
             alive = (word for word in similar if word in names or self._lexical.has_any(TermGroup((word,))))
             found += islice(alive, _SUGGESTED)
         return list(dict.fromkeys(found))
+
+
+def split_neighbours(rows: Sequence[Sequence[Any]], number: int) -> tuple[list[str], list[str]]:
+    """The texts of chunks before and after the one with this number, from numbers and texts in order."""
+    return [text for at, text in rows if at < number], [text for at, text in rows if at > number]
 
 
 def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:

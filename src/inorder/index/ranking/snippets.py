@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from inorder.index.hits import Hit
@@ -15,6 +16,12 @@ CONTEXT = 1
 for."""
 _MATCHERS_MAX = 16
 _WORDS_MAX = 1 << 16
+_BLOCK_END = re.compile(r"\n[ \t]*\n")
+_SIGNS = re.compile(r"[{}=;<>$\\`|&@\[\]]|\w\(|\w_\w|--\w|::|->|\w\.[a-z_]\w*\(")
+_SIGNS_SHARE = 0.3
+"""Of the number of words: a line with as many signs is taken for one of a program."""
+_PROMPT = re.compile(r"(?:\$|>>>|\.\.\.|#!|%) ?\S")
+_WORD_MAX = 40
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f\u0964\u104b\u17d4])\s*|\n+")
 
 
@@ -33,16 +40,52 @@ class SnippetLine(NamedTuple):
 def make_snippet(hit: Hit, groups: Sequence[TermGroup], context: int = CONTEXT) -> list[SnippetLine]:
     """The consecutive lines or sentences with the most words of the question."""
     first = hit.start if hit.file_kind == CODE else 1
-    texts = hit.text.splitlines() if hit.file_kind == CODE else _split_sentences(hit.text)
+    is_code = hit.file_kind == CODE
+    blocks = [hit.text.splitlines()] if is_code else [_split_sentences(block) for block in _BLOCK_END.split(hit.text)]
+    texts = [text for block in blocks for text in block]
     matcher = _get_matcher(tuple(groups), hit.language if hit.file_kind != CODE else "")
     found = [matcher.find(text) for text in texts]
     if not found:
         return []
-    size = min(len(found), 2 * context + 1)
-    windows = [set().union(*(terms for terms, _ in found[at : at + size])) for at in range(len(found) - size + 1)]
-    start = max(range(len(windows)), key=lambda at: (len(windows[at]), len(found[at + size // 2][0]), -at))
-    best = max(range(start, start + size), key=lambda at: (len(found[at][0]), -at))
-    return [SnippetLine(first + at, texts[at].rstrip(), found[at][1], at == best) for at in range(start, start + size)]
+    is_program = [is_like for block in blocks for is_like in [is_code or _is_program(block)] * len(block)]
+    windows = list(_list_windows(is_program, 2 * context + 1))
+    terms = [set().union(*(numbers for numbers, _ in found[start:end])) for start, end in windows]
+    middles = [len(found[(start + end) // 2][0]) for start, end in windows]
+    start, end = windows[max(range(len(windows)), key=lambda at: (len(terms[at]), middles[at], -at))]
+    best = max(range(start, end), key=lambda at: (len(found[at][0]), -at))
+    return [SnippetLine(first + at, texts[at].rstrip(), found[at][1], at == best) for at in range(start, end)]
+
+
+def _list_windows(is_program: Sequence[bool], size: int) -> Iterator[tuple[int, int]]:
+    """Begin and end of each run of lines of this size, or of all if there are fewer, that does not join lines of a
+    program and prose."""
+    begin = 0
+    for _, group in groupby(is_program):
+        end = begin + len(list(group))
+        width = min(size, end - begin)
+        yield from ((at, at + width) for at in range(begin, end - width + 1))
+        begin = end
+
+
+def _is_program(block: Sequence[str]) -> bool:
+    return 2 * sum(map(looks_like_program, block)) >= len(block)
+
+
+def looks_like_program(text: str) -> bool:
+    """Whether a line of a document is one of a program or a command, judged by its signs."""
+    signs = len(_SIGNS.findall(text))
+    return bool(_PROMPT.match(text)) or (signs > 0 and signs >= _SIGNS_SHARE * len(text.split()))
+
+
+def cut(text: str, width: int, start: int = 0) -> tuple[int, int]:
+    """Begin and end of a part of a text, from about `start` on, that has at most this width and breaks no word. A text
+    without spaces is cut anywhere."""
+    end = min(len(text), start + width)
+    if start:
+        start = next((at + 1 for at in range(start, min(start + _WORD_MAX, end)) if text[at].isspace()), start)
+    if end < len(text) and not text[end].isspace():
+        end = next((at for at in range(end, max(end - _WORD_MAX, start), -1) if text[at - 1].isspace()), end)
+    return start, end
 
 
 class TermMatcher:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.index.hits import Hit
-from inorder.index.ranking.snippets import SnippetLine
+from inorder.index.ranking.snippets import SnippetLine, cut
 from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
 from inorder.index.symbols import CodeLocation
 from inorder.library.opening import find_index
@@ -62,6 +62,10 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[str]
     id: str
     path: str
+    title: str
+    """The outermost title of a document, the name of a definition, or else the file name."""
+    heading_path: list[str]
+    citation: str
     location: str
     only: str
     language: str
@@ -133,6 +137,9 @@ def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit) -> SearchHit:
         "found_by": _name_lists(hit.ranks),
         "shares": {name: round(share, 6) for name, share in hit.shares.items()},
         "id": hit.item_id,
+        "title": hit.title,
+        "heading_path": hit.heading_path,
+        "citation": hit.citation,
         "location": hit.locate(line or None),
         "only": hit.file_kind,
         "line": line,
@@ -152,10 +159,11 @@ def _cut_line(line: SnippetLine) -> SnippetPart:
     start = 0
     if len(line.text) > _LINE_CHARACTERS_MAX and line.marks:
         start = max(0, min(line.marks[0][0] - _LINE_CHARACTERS_MAX // 4, len(line.text) - _LINE_CHARACTERS_MAX))
-    text = line.text[start : start + _LINE_CHARACTERS_MAX]
-    head, tail = "…" if start else "", "…" if start + _LINE_CHARACTERS_MAX < len(line.text) else ""
+    start, stop = cut(line.text, _LINE_CHARACTERS_MAX, start)
+    text = line.text[start:stop]
+    head, tail = "…" if start else "", "…" if stop < len(line.text) else ""
     shift = len(head) - start
-    kept = [(begin, end) for begin, end in line.marks if begin >= start and end <= start + _LINE_CHARACTERS_MAX]
+    kept = [(begin, end) for begin, end in line.marks if begin >= start and end <= stop]
     marks = [(begin + shift, end + shift) for begin, end in kept]
     return SnippetPart(number=line.number, text=f"{head}{text}{tail}", marks=marks, is_best=line.is_best)
 

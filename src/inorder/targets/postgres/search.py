@@ -21,7 +21,7 @@ from inorder.index.lexical.scoring import LexicalIndex, Occurrences, TermGroup, 
 from inorder.index.query import Query, parse_query
 from inorder.index.ranking.candidates import Numbers
 from inorder.index.ranking.fusion import Scores
-from inorder.index.ranking.retrieval import LIST_MAX, Searcher, is_without_model
+from inorder.index.ranking.retrieval import LIST_MAX, Searcher, is_without_model, split_neighbours
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, answer_from
 from inorder.index.vectors.matrix import VectorMatrix
@@ -40,6 +40,9 @@ JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id,
 _NAMES = """
 SELECT doc_id, number, name FROM {schema}.chunks
 JOIN unnest(%s::text[], %s::integer[]) AS wanted (doc_id, number) USING (doc_id, number)
+"""
+_NEIGHBOURS = """
+SELECT number, text FROM {schema}.chunks WHERE doc_id = %s AND number BETWEEN %s AND %s ORDER BY number
 """
 _SIMILARITY = """
 SELECT doc_id, number, -(embedding <#> %s::vector) FROM {schema}.chunks
@@ -204,6 +207,14 @@ class PostgresSearcher(Searcher):
     def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:
         rows = self._execute(_NAMES, *_split_keys([self._keys[number] for number in numbers.tolist()]))
         return {self._numbers[doc_id, number]: (doc_id, number, name) for doc_id, number, name in rows}
+
+    def _find_definition(self, hit: Hit) -> int:
+        """An export has no definitions: each part of a function is a hit."""
+        return hit.start
+
+    def read_neighbours(self, hit: Hit, count: int) -> tuple[list[str], list[str]]:
+        rows = self._execute(_NEIGHBOURS, hit.item_id, hit.number - count, hit.number + count)
+        return split_neighbours(rows, hit.number)
 
     def _list_values(self, name: str, table: str) -> list[str]:
         place = "documents" if table == "files" else table

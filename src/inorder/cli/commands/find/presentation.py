@@ -12,9 +12,9 @@ import msgspec
 
 from inorder.cli.output import info, pluralize, print_out, to_printable
 from inorder.cli.settings import resolve_data
-from inorder.index.hits import Hit
+from inorder.index.hits import FileHits, Hit
 from inorder.index.place import Generation
-from inorder.index.ranking.snippets import CONTEXT, SnippetLine
+from inorder.index.ranking.snippets import CONTEXT, SnippetLine, cut
 from inorder.index.search import SearchAnswer, use_index
 from inorder.index.symbols import CodeLocation
 from inorder.library.opening import find_index
@@ -45,9 +45,22 @@ def describe_answer(answer: SearchAnswer, context: int = CONTEXT) -> dict[str, A
         "language": answer.language,
         "hits": [_describe_hit(answer, rank, hit, context) for rank, hit in enumerate(answer.hits, 1)],
         "places": answer.places,
+        "files": [_describe_file(answer, found) for found in answer.files],
         "suggestions": answer.suggestions,
         "warnings": answer.warnings,
         **describe_generation(answer.generation),
+    }
+
+
+def _describe_file(answer: SearchAnswer, found: FileHits) -> dict[str, Any]:
+    """A file and the ranks of its hits."""
+    rank_of = {id(hit): rank for rank, hit in enumerate(answer.hits, 1)}
+    title = found.hits[0].title
+    return {
+        "item_id": found.item_id,
+        "path": found.path,
+        "title": title,
+        "hits": [rank_of[id(hit)] for hit in found.hits],
     }
 
 
@@ -63,6 +76,9 @@ def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> di
     only, _ = described.pop("file_kind"), described.pop("number")
     return described | {
         "rank": rank,
+        "title": hit.title,
+        "heading_path": hit.heading_path,
+        "citation": hit.citation,
         "score": round(hit.score, 6),
         "shares": {name: round(share, 6) for name, share in hit.shares.items()},
         "location": hit.locate(_find_line(lines)),
@@ -83,19 +99,21 @@ def print_answer(answer: SearchAnswer, *, explains: bool, context: int) -> None:
         print_out(f"searched by {_MODES[answer.mode]}: {answer.mode_reason}{language}")
     if answer.places:
         print_places(answer.places, shows_caller=answer.query.kind == "ref")
-    for hit in answer.hits:
-        _print_hit(answer, hit, explains=explains, context=context)
+    rank_of = {id(hit): rank for rank, hit in enumerate(answer.hits, 1)}
+    for hit in (hit for found in answer.files for hit in found.hits):
+        _print_hit(answer, rank_of[id(hit)], hit, explains=explains, context=context)
     if not answer.hits and not answer.places:
         info("nothing found")
     if answer.suggestions:
         info(f"did you mean: {', '.join(answer.suggestions)}?")
 
 
-def _print_hit(answer: SearchAnswer, hit: Hit, *, explains: bool, context: int) -> None:
+def _print_hit(answer: SearchAnswer, rank: int, hit: Hit, *, explains: bool, context: int) -> None:
     lines = answer.make_snippet(hit, context)
     is_code = hit.file_kind == "code"
     what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
-    print_out(_embolden(to_printable(hit.locate(_find_line(lines)))) + (f"  {to_printable(what)}" if what else ""))
+    where = _embolden(to_printable(hit.locate(_find_line(lines)))) + (f"  {to_printable(what)}" if what else "")
+    print_out(f"{where}  (rank {rank}, score {hit.score:.2f})")
     if hit.is_weak:
         print_out(f"    {_WEAK}")
     if hit.copies:
@@ -131,13 +149,14 @@ def _mark(line: SnippetLine) -> str:
     start = 0
     if len(line.text) > _WIDTH and line.marks:
         start = max(0, min(line.marks[0][0] - _WIDTH // 4, len(line.text) - _WIDTH))
-    shown = line.text[start : start + _WIDTH].translate(_CONTROLS)
+    start, end = cut(line.text, _WIDTH, start)
+    shown = line.text[start:end].translate(_CONTROLS)
     if sys.stdout.isatty():
-        for begin, end in reversed(line.marks):
-            begin, end = max(0, begin - start), min(len(shown), end - start)
-            if begin < end:
-                shown = f"{shown[:begin]}{_BOLD}{shown[begin:end]}{_PLAIN}{shown[end:]}"
-    return ("…" if start else "") + shown
+        for first, last in reversed(line.marks):
+            first, last = max(0, first - start), min(end, last) - start
+            if first < last:
+                shown = f"{shown[:first]}{_BOLD}{shown[first:last]}{_PLAIN}{shown[last:]}"
+    return ("…" if start else "") + shown + ("…" if end < len(line.text) else "")
 
 
 def _embolden(text: str) -> str:
