@@ -1,5 +1,6 @@
 """The order of answers from source code: names and paths count, not words alone."""
 
+import math
 import os
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from inorder.index.ranking.code_signals import RankedCode, adjust
+from inorder.index.ranking.file_kinds import STEP, find_factor
 from inorder.index.search import SearchOptions, search
 from inorder.library.opening import find_index
 from tests.pipeline.folders import FolderRuns
@@ -50,6 +52,77 @@ def test_an_answer_says_what_the_adjustment_was(runs: FolderRuns) -> None:
     assert hit.reasons[0] == "defines Connector: x3"
     assert hit.reasons[1] == "path has connector: x2"
     assert hit.score == pytest.approx(sum(hit.shares.values()))
+
+
+REPOSITORY = {
+    "src/pool.py": "def drain_pool():\n    wait_for_connections()\n    close_connections()\n",
+    "docs/pool.md": "# The connection pool\n\nDrain the pool to close connections. Wait for the connections.\n",
+    "CHANGES.md": "# 2.1\n\nDrain the pool: wait for connections, close connections of the pool.\n",
+    "lib.rs": "pub fn drain_pool() {\n    wait();\n}\n",
+    "mod.rs": "pub mod drain_pool;\n",
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> FolderRuns:
+    runs = FolderRuns(tmp_path, dense="none")
+    for name, text in REPOSITORY.items():
+        runs.write(f"a/{name}", text)
+    runs.run("a")
+    return runs
+
+
+def scores(runs: FolderRuns, question: str) -> dict[str, float]:
+    hits = search(find_index(str(runs.data)), question, SearchOptions(mode="lexical")).hits
+    return {hit.item_id.removeprefix("a/"): hit.score for hit in reversed(hits)}
+
+
+@pytest.mark.slow
+def test_the_question_shifts_the_weight_of_documents_beside_code(repository: FolderRuns) -> None:
+    neutral = scores(repository, "drain pool connections")
+    code = scores(repository, "where is the function implemented that drains pool connections")
+    prose = scores(repository, "how do I drain pool connections")
+    shares = [found["docs/pool.md"] / found["src/pool.py"] for found in (code, neutral, prose)]
+    assert shares == sorted(shares)
+    assert shares[0] < shares[1] < shares[2]
+    assert all(set(found) >= {"docs/pool.md", "src/pool.py", "CHANGES.md"} for found in (neutral, code, prose))
+
+
+@pytest.mark.slow
+def test_a_list_of_changes_comes_last_unless_changes_are_asked_for(repository: FolderRuns) -> None:
+    before = scores(repository, "drain pool connections")
+    assert before["CHANGES.md"] < before["docs/pool.md"]
+    asked = scores(repository, "which release drains pool connections")
+    assert asked["CHANGES.md"] / asked["docs/pool.md"] == pytest.approx(
+        2 * before["CHANGES.md"] / before["docs/pool.md"], rel=0.2
+    )
+    hits = search(find_index(str(repository.data)), "drain pool connections", SearchOptions(mode="lexical")).hits
+    [changes] = [hit for hit in hits if hit.item_id == "a/CHANGES.md"]
+    assert changes.reasons == ["document beside code: x0.5"]
+    assert changes.score == pytest.approx(sum(changes.shares.values()))
+
+
+@pytest.mark.slow
+def test_a_file_with_the_name_of_a_list_of_exports_that_has_code_is_source(repository: FolderRuns) -> None:
+    hits = search(find_index(str(repository.data)), "drain_pool", SearchOptions(mode="lexical")).hits
+    reasons = {hit.item_id: " ".join(hit.reasons) for hit in hits}
+    assert "list of exports" not in reasons["a/lib.rs"]
+    assert "list of exports" in reasons["a/mod.rs"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("connection pool", 0),
+        ("where is parse_header", -2),
+        ("how do I install it", 2),
+        ("KeyError in src/app/views.py", -3),
+        ("how are routes registered", -1),
+        ("what is a blueprint", 1),
+    ],
+)
+def test_signs_of_a_question_add_up(question: str, expected: int) -> None:
+    assert find_factor(question) == pytest.approx(math.exp(STEP * expected))
 
 
 def adjusted(question: str, *chunks: tuple[str, str], scores: list[float] | None = None) -> list[float]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.server.mcpserver.exceptions import ToolError
 
 from inorder.cli.commands.find import index_tools
-from inorder.cli.commands.find.index_tools import IndexTools
+from inorder.cli.commands.find.index_tools import IndexTools, make_server
 from tests.pipeline.folders import FolderRuns
+from tests.support.command_line import clean_environment
+from tests.support.in_process import run_in_process
 
 LONG = "".join(f"def step_{number}():\n    return lamp({number})\n\n\n" for number in range(70))
 
@@ -88,6 +91,58 @@ def test_pages_of_hits_follow_each_other_and_end(tools: IndexTools) -> None:
         seen += [hit["chunk_id"] for hit in page["hits"]]
         offset = page["next_offset"]
     assert len(seen) == len(set(seen)) > 4
+
+
+def test_hits_have_their_text_as_far_as_the_tokens_go(tools: IndexTools) -> None:
+    every = tools.search("lamp wick", tokens_max=3000)["hits"]
+    assert every[0]["text"]
+    assert not every[0]["is_cut"]
+    few = tools.search("lamp wick", tokens_max=5)["hits"]
+    assert [hit["chunk_id"] for hit in few] == [hit["chunk_id"] for hit in every]
+    assert len(few[0]["text"]) <= 20
+    assert few[0]["is_cut"]
+    assert every[0]["text"].startswith(few[0]["text"])
+    assert "text" not in few[-1]
+    assert few[-1]["snippet"]
+    assert few[0]["citation"]
+
+
+def test_an_assistant_is_told_that_the_tools_only_read(runs: FolderRuns) -> None:
+    tools = asyncio.run(make_server(str(runs.data)).list_tools())
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    [search] = [tool for tool in tools if tool.name == "search"]
+    assert search.input_schema["properties"]["only"]["enum"] == ["", "code", "document"]
+
+
+@pytest.mark.parametrize(
+    ("assistant", "place", "servers"),
+    [
+        ("claude-code", ".mcp.json", "mcpServers"),
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", ".vscode/mcp.json", "servers"),
+    ],
+)
+def test_the_entry_for_an_assistant_starts_the_server(
+    runs: FolderRuns, assistant: str, place: str, servers: str
+) -> None:
+    asked_for = ("mcp", "--install", assistant, "--data", "data")
+    code, out, err = run_in_process(asked_for, runs.folder, clean_environment())
+    assert (code, err) == (0, f"this goes into {place}\n")
+    entry = json.loads(out)[servers]["inorder"]
+    assert entry["args"][-3:] == ["mcp", "--data", str(runs.data)]
+    assert Path(entry["command"]).is_absolute()
+
+
+def test_the_entry_for_codex_is_toml(runs: FolderRuns) -> None:
+    code, out, err = run_in_process(("mcp", "--install", "codex", "--data", "data"), runs.folder, clean_environment())
+    assert (code, err) == (0, "this goes into ~/.codex/config.toml\n")
+    assert tomllib.loads(out)["mcp_servers"]["inorder"]["args"][-1] == str(runs.data)
+
+
+def test_the_entry_for_an_unknown_assistant_is_refused(runs: FolderRuns) -> None:
+    code, _, err = run_in_process(("mcp", "--install", "eliza"), runs.folder, clean_environment())
+    assert code == 2
+    assert "--install must be one of claude-code, codex, cursor, vscode; got 'eliza'" in err
 
 
 def test_pages_of_callers_and_symbols_follow_each_other_and_end(tools: IndexTools) -> None:

@@ -38,6 +38,7 @@ FURTHER_CHUNK = 0.5
 TEST = 0.3
 LEGACY = 0.5
 EXPORTS = 0.7
+GENERATED = 0.4
 _PREFIX = 4
 """Words with this many equal letters at the beginning are taken for the same: `resolution` and `resolver`."""
 _LENGTH_DIFFERENCE_MAX = 6
@@ -51,7 +52,11 @@ _ASKS_FOR_TEST = re.compile(
 )
 _LEGACY = re.compile(r"(?:^|/)(?:_?compat|legacy|deprecated)(?:/|\.\w+$)")
 _ASKS_FOR_LEGACY = re.compile(r"\b(?:compat\w*|legacy|deprecated|old)\b", re.IGNORECASE)
-_EXPORTS = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[jt]sx?|mod\.rs|package-info\.java)$")
+_EXPORTS = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[jt]sx?|(?:mod|lib)\.rs|package-info\.java)$")
+_GENERATED = re.compile(
+    r"(?:^|/)(?:vendor(?:ed)?|third_party|node_modules|dist|generated)/|(?:_pb2(?:_grpc)?\.pyi?|\.pb\.go|\.min\.(?:js|css)"
+    r"|[._-]lock\.(?:json|yaml)|\.g\.dart|\.generated\.\w+)$"
+)
 _SEPARATOR = re.compile(r"\.|::|->|#")
 _NAME = re.compile(r"[^\W\d]\w*")
 _QUALIFIED = re.compile(rf"{_NAME.pattern}(?:(?:{_SEPARATOR.pattern}){_NAME.pattern})*")
@@ -64,6 +69,8 @@ class RankedCode(NamedTuple):
     item_id: str
     name: str
     """Qualified name of the definition; empty if it defines nothing."""
+    is_source: bool = False
+    """Whether the file defines something, though it has the name of a list of exports."""
 
 
 class Adjustment(NamedTuple):
@@ -84,7 +91,7 @@ def adjust(question: str, chunks: Sequence[RankedCode], scores: Scores) -> Adjus
     below = [chunk.item_id.partition("/")[2] for chunk in chunks]
     _raise_paths(question, below, adjusted, reasons)
     _raise_files(chunks, adjusted, reasons)
-    _lower_side_files(question, below, adjusted, reasons)
+    _lower_side_files(question, below, [chunk.is_source for chunk in chunks], adjusted, reasons)
     top = int(np.argmax(adjusted))
     gain = max(1.0, adjusted[top] / scores.max()) if is_defined[top] else 1.0
     adjusted *= min(gain, DEFINED) * scores.max() / adjusted[top]
@@ -170,13 +177,23 @@ def _raise_files(chunks: Sequence[RankedCode], scores: Scores, reasons: Sequence
         reasons[at].append(f"all chunks of the file: +{unit * sums[item_id]:.2g}")
 
 
-def _lower_side_files(question: str, paths: Sequence[str], scores: Scores, reasons: Sequence[list[str]]) -> None:
-    rules = [(_EXPORTS, EXPORTS, "list of exports")]
+def may_only_export(item_id: str) -> bool:
+    """Whether a file has the name of a list of exports. What it has inside decides."""
+    return bool(_EXPORTS.search(item_id))
+
+
+def _lower_side_files(
+    question: str, paths: Sequence[str], is_source: Sequence[bool], scores: Scores, reasons: Sequence[list[str]]
+) -> None:
+    rules = [(_GENERATED, GENERATED, "generated or of others")]
     if not _ASKS_FOR_TEST.search(question):
         rules.append((_TEST, TEST, "test or example"))
     if not _ASKS_FOR_LEGACY.search(question):
         rules.append((_LEGACY, LEGACY, "old code"))
     for at, path in enumerate(paths):
+        if not is_source[at] and _EXPORTS.search(path):
+            scores[at] *= EXPORTS
+            reasons[at].append(f"list of exports: x{EXPORTS:g}")
         for pattern, factor, reason in rules:
             if pattern.search(path):
                 scores[at] *= factor

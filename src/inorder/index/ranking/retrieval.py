@@ -9,11 +9,12 @@ Chunks of equal score are ordered by item id and number, so an answer does not d
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -29,8 +30,9 @@ from inorder.index.schema import read_meta
 from inorder.index.vectors.matrix import VectorMatrix, compare_rows
 
 from .candidates import Candidates, Numbers, spread, take_best
-from .code_signals import RankedCode, adjust, is_name
+from .code_signals import RankedCode, adjust, is_name, may_only_export
 from .code_vectors import describe_code
+from .file_kinds import CHANGES, asks_for_changes, find_factor, lists_changes
 from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
 from .noise import measure_noise
 
@@ -159,17 +161,14 @@ class Searcher:
     @cached_property
     def _is_code(self) -> npt.NDArray[np.bool_]:
         """Which chunks are code. The chunks of a file have consecutive ids."""
-        is_code = np.full(len(self._lexical.chunks), self._kinds == {CODE})
-        if len(self._kinds) > 1:
-            rows = self._connection.execute(
-                "SELECT MIN(chunks.id), MAX(chunks.id) FROM files CROSS JOIN chunks ON file = files.id "
-                "WHERE files.kind = ? GROUP BY files.id",
-                (CODE,),
-            ).fetchall()
-            ends = np.searchsorted(self._lexical.chunks, np.array(rows, np.int64).reshape(-1, 2))
-            for first, last in ends.tolist():
-                is_code[first : last + 1] = True
-        return is_code
+        if len(self._kinds) < 2:
+            return np.full(len(self._lexical.chunks), self._kinds == {CODE})
+        rows = self._connection.execute(
+            "SELECT MIN(chunks.id), MAX(chunks.id) FROM files CROSS JOIN chunks ON file = files.id "
+            "WHERE files.kind = ? GROUP BY files.id",
+            (CODE,),
+        )
+        return self._mark_ranges(rows.fetchall())
 
     def _add_lexical(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
         """Add the chunks whose words match best. What headings weigh depends on the kind of the file. It orders chunks
@@ -271,6 +270,8 @@ class Searcher:
         if len(lists) > 1:
             among_code = total + (code_weight(provider) / dense_weight(provider) - 1) * shares["dense"]
         adjusted, reasons = self._adjust_code(query.text, candidates.numbers, total, among_code)
+        factors = self._weigh_documents(query.text, candidates.numbers)
+        adjusted = adjusted * factors
         ranked = self._read_distinct(candidates.numbers, adjusted, count)
         for at, hit in ranked:
             hit.score = float(adjusted[at])
@@ -278,6 +279,9 @@ class Searcher:
             if at in reasons:
                 hit.shares["code"] = float(adjusted[at] - total[at])
                 hit.reasons = reasons[at]
+            elif factors[at] != 1:
+                hit.shares["kind"] = float(adjusted[at] - total[at])
+                hit.reasons = [f"document beside code: x{factors[at]:.2g}"]
             hit.ranks = candidates.list_ranks(at)
             hit.is_weak = self._is_weak(candidates, at)
         return [hit for _, hit in ranked]
@@ -287,6 +291,33 @@ class Searcher:
         has_words = candidates.lists.get("lexical", _NONE)[at : at + 1] > 0
         found = candidates.lists.get("dense", _NONE)[at : at + 1]
         return not has_words.any() and not self._is_code[candidates.numbers[at]] and bool((found < self.noise).any())
+
+    def _weigh_documents(self, question: str, numbers: Numbers) -> Scores:
+        """The factor of each chunk by what the question is about, if documents stand beside code: see `file_kinds`."""
+        if len(self._kinds) < 2:
+            return np.ones(len(numbers))
+        factors = np.where(self._is_code[numbers], 1.0, find_factor(question))
+        if not asks_for_changes(question):
+            factors[self._lists_changes[numbers]] *= CHANGES
+        return factors
+
+    @cached_property
+    def _lists_changes(self) -> npt.NDArray[np.bool_]:
+        """Which chunks are of lists of changes."""
+        rows = self._connection.execute(
+            "SELECT item_id, MIN(chunks.id), MAX(chunks.id) FROM files CROSS JOIN chunks ON file = files.id "
+            "WHERE files.kind = ? GROUP BY files.id",
+            (DOCUMENT,),
+        )
+        return self._mark_ranges([(first, last) for item_id, first, last in rows if lists_changes(item_id)])
+
+    def _mark_ranges(self, ranges: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+        """Which chunks are in one of these ranges of ids, both ends included."""
+        marks = np.zeros(len(self._lexical.chunks), np.bool_)
+        ends = np.searchsorted(self._lexical.chunks, np.array(ranges, np.int64).reshape(-1, 2))
+        for first, last in ends.tolist():
+            marks[first : last + 1] = True
+        return marks
 
     def _adjust_code(
         self, question: str, numbers: Numbers, total: Scores, among_code: Scores
@@ -298,11 +329,23 @@ class Searcher:
             return total, {}
         rows = self._read_names(numbers[positions])
         positions.sort(key=lambda at: tuple(rows[int(numbers[at])][:2]))
-        code = [RankedCode(item_id, name) for item_id, _, name in (rows[int(numbers[at])] for at in positions)]
+        defining = self._find_defining({item_id for item_id, *_ in rows.values() if may_only_export(item_id)})
+        named = (rows[int(numbers[at])] for at in positions)
+        code = [RankedCode(item_id, name, item_id in defining) for item_id, _, name in named]
         found = adjust(question, code, scale_to(among_code[positions], total[positions].max()))
         scores = total.copy()
         scores[positions] = found.scores
         return scores, {at: each for at, each in zip(positions, found.reasons, strict=True) if each}
+
+    def _find_defining(self, items: Collection[str]) -> set[str]:
+        """Those of these files that define something, beyond what they export of others."""
+        query = (
+            "SELECT item_id FROM json_each(?) JOIN files ON item_id = value WHERE EXISTS "
+            '(SELECT 1 FROM symbols WHERE file = files.id AND "end" > start AND kind IN '
+            "('function', 'method', 'class', 'struct', 'enum', 'trait', 'impl', 'interface'))"
+        )
+        values = msgspec.json.encode(sorted(items)).decode()
+        return {str(item_id) for (item_id,) in self._connection.execute(query, (values,))} if items else set()
 
     def _read_distinct(self, numbers: Numbers, scores: Scores, count: int) -> list[tuple[int, Hit]]:
         """The first `count` chunks with different texts, and their positions. One that repeats an earlier one is listed

@@ -4,7 +4,14 @@ import { isTyping, link, make, marked, number, plural, problem, say } from "/sta
 
 const DELAY_MS = 60;
 const FOUND_BY = { words: "by words", vectors: "by meaning", both: "by words and meaning" };
-const LISTS = { lexical: "words", dense: "meaning", code: "names and paths", search: "search", rerank: "reranking" };
+/** The hits with those of each file together, in the order of the best hit of each. */
+function groupByFile(hits) {
+  const byFile = new Map();
+  for (const hit of hits) byFile.set(hit.id, [...(byFile.get(hit.id) ?? []), hit]);
+  return [...byFile.values()].flat();
+}
+
+const LISTS = { lexical: "words", dense: "meaning", code: "names and paths", kind: "kind of file", search: "search", rerank: "reranking" };
 const FIRST_HITS = 10;
 const MORE_HITS = 50;
 const FIELDS = ["only", "language", "kind", "path", "mode"];
@@ -127,7 +134,7 @@ class SearchView {
 
   showResults(found, elapsedMs) {
     this.selected = -1;
-    const items = found.places.length ? found.places.map((place) => this.makePlace(place)) : found.hits.map((hit) => this.makeHit(hit));
+    const items = found.places.length ? found.places.map((place) => this.makePlace(place)) : groupByFile(found.hits).map((hit) => this.makeHit(hit));
     this.results.replaceChildren(...items);
     this.more.hidden = found.hits.length < this.count || this.count >= MORE_HITS;
     const searched = { lexical: "by words", dense: "by meaning", hybrid: "by words and meaning", names: "by name" }[found.mode] ?? found.mode;

@@ -6,7 +6,7 @@ same up to the rounding of similarities, and up to what an HNSW index leaves out
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from inorder.index.hits import Filters, Hit, make_hit
 from inorder.index.lexical.scoring import LexicalIndex, Occurrences, TermGroup, make_norms
 from inorder.index.query import Query, parse_query
 from inorder.index.ranking.candidates import Numbers
+from inorder.index.ranking.file_kinds import lists_changes
 from inorder.index.ranking.fusion import Scores
 from inorder.index.ranking.retrieval import LIST_MAX, Searcher, is_without_model, split_neighbours
 from inorder.index.rows import CODE, DOCUMENT
@@ -207,6 +208,14 @@ class PostgresSearcher(Searcher):
     def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:
         rows = self._execute(_NAMES, *_split_keys([self._keys[number] for number in numbers.tolist()]))
         return {self._numbers[doc_id, number]: (doc_id, number, name) for doc_id, number, name in rows}
+
+    def _find_defining(self, items: Collection[str]) -> set[str]:
+        """None: what files define is not exported."""
+        return set()
+
+    @cached_property
+    def _lists_changes(self) -> npt.NDArray[np.bool_]:
+        return np.array([lists_changes(doc_id) for doc_id, _ in self._keys], np.bool_)
 
     def _find_definition(self, hit: Hit) -> int:
         """An export has no definitions: each part of a function is a hit."""

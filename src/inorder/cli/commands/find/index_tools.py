@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
 
 from inorder.cli.commands.find.presentation import describe_answer, read_index
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.index.contents import read_chunk_text, read_file_text
 from inorder.index.query import parse_query
+from inorder.index.ranking.snippets import cut
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
 from inorder.index.symbols import find_calls_to, find_definitions, list_symbols, look_up
@@ -22,6 +24,9 @@ COUNT_MAX = 50
 """Entries of one page, at most."""
 PAGE_CHARACTERS_MAX = 20_000
 """Characters of one page, at most: what an assistant reads comes out of its context."""
+TOKENS_DEFAULT = 3000
+CHARACTERS_PER_TOKEN = 4
+"""About, in English. Where it is less, an answer has more tokens than were asked for."""
 OFFSET_MAX = 1000
 _LINE_CHARACTERS_MAX = 300
 _INSTRUCTIONS = (
@@ -34,8 +39,9 @@ def make_server(data: str) -> MCPServer:
     """A server for the index of DATA. Each call reads the index that is published at that moment."""
     server = MCPServer("inorder", version=__version__, instructions=_INSTRUCTIONS)
     tools = IndexTools(data)
+    reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for tool in (tools.search, tools.read, tools.symbols, tools.callers):
-        server.add_tool(tool)
+        server.add_tool(tool, annotations=reads)
     return server
 
 
@@ -50,19 +56,25 @@ class IndexTools:
         query: str,
         count: int = 10,
         offset: int = 0,
-        mode: str = "auto",
+        mode: Literal["auto", "hybrid", "lexical", "dense"] = "auto",
         path: str = "",
         language: str = "",
-        only: str = "",
+        only: Literal["", "code", "document"] = "",
+        tokens_max: int = TOKENS_DEFAULT,
     ) -> dict[str, Any]:
         """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
-        `path`: a glob over file paths. `only`: code or document. Give the chunk_id of a hit to `read`."""
+        `path`: a glob over file paths. `only`: code or document. Hits have their text as far as about `tokens_max`
+        tokens go, best first; give the chunk_id of a hit to `read` for the rest. Cite a hit by its `citation`. A hit
+        that `is_weak` has no word of the query."""
         with _translate_errors():
             count, offset = _check_page(count, offset)
             wanted = SearchOptions(mode=mode, count=offset + count + 1, path=path, language=language, only=only)
             answer = find(find_index(self._data), query, wanted)
         found: dict[str, Any] = msgspec.to_builtins(describe_answer(answer))
-        hits = [_shorten_hit(hit) for hit in found.pop("hits")]
+        found.pop("files")
+        listed = found.pop("hits")
+        texts = [""] * offset + _share_budget([hit["text"] for hit in listed[offset:]], tokens_max)
+        hits = [_shorten_hit(hit, text) for hit, text in zip(listed, texts, strict=False)]
         places = found.pop("places")
         page = _make_page("places" if places else "hits", places or hits, offset, count)
         return {"hits": [], "places": []} | found | page
@@ -126,11 +138,25 @@ def _make_page(name: str, entries: Sequence[dict[str, Any]], offset: int, count:
     return {name: page, "next_offset": end if end < len(entries) else None}
 
 
-def _shorten_hit(hit: dict[str, Any]) -> dict[str, Any]:
-    """A hit without its text, which can be read, and with short lines in its snippet."""
-    left_out = {"text", "marks", "ranks", "shares", "start", "end"}
-    kept = {key: value for key, value in hit.items() if key not in left_out}
-    return kept | {"snippet": [_cut(line) for line in hit["snippet"]], "context": _cut(hit["context"])}
+def _share_budget(texts: Sequence[str], tokens_max: int) -> list[str]:
+    """The texts, best first, as far as about so many tokens go. One that is too long is cut between words."""
+    left = CHARACTERS_PER_TOKEN * max(0, tokens_max)
+    shared = []
+    for text in texts:
+        _, end = cut(text, left) if left else (0, 0)
+        shared.append(text[:end])
+        left -= end
+    return shared
+
+
+def _shorten_hit(hit: dict[str, Any], text: str) -> dict[str, Any]:
+    """A hit with as much of its text, or with a snippet of short lines if there is nothing of it."""
+    left_out = {"text", "marks", "ranks", "shares", "start", "end", "before", "after"}
+    kept = {key: value for key, value in hit.items() if key not in left_out | ({"snippet"} if text else set())}
+    shown = (
+        {"text": text, "is_cut": len(text) < len(hit["text"])} if text else {"snippet": [*map(_cut, hit["snippet"])]}
+    )
+    return kept | shown | {"context": _cut(hit["context"])}
 
 
 def _cut(text: str) -> str:

@@ -1,6 +1,7 @@
 """Answers to questions, as text and as JSON; and the index that a command reads."""
 
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,14 @@ from inorder.library.opening import find_index
 
 _WIDTH = 160
 _MODES = {"lexical": "words", "dense": "vectors", "hybrid": "words and vectors", "names": "name"}
-_LISTS = {"lexical": "words", "dense": "vectors", "code": "names and paths", "search": "search", "rerank": "rerank"}
+_LISTS = {
+    "lexical": "words",
+    "dense": "vectors",
+    "code": "names and paths",
+    "kind": "kind of file",
+    "search": "search",
+    "rerank": "rerank",
+}
 _WEAK = "weak: none of the words, and not more similar than by chance"
 _CONTROLS = dict.fromkeys((*range(9), *range(10, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 """A terminal would obey these characters of a document."""
@@ -130,8 +138,9 @@ def _explain_hit(hit: Hit) -> list[str]:
     for name, share in hit.shares.items():
         rank = f" (rank {hit.ranks[name]})" if name in hit.ranks else ""
         parts.append(f"{_LISTS[name]} {share:.3f}{rank}")
-    lines = [f"score {hit.score:.3f} = {' + '.join(parts)}".replace("+ names and paths -", "- names and paths ")]
-    return [*lines, f"names and paths: {'; '.join(hit.reasons)}"] if hit.reasons else lines
+    lines = [re.sub(r"\+ ([a-z ]+) -", r"- \1 ", f"score {hit.score:.3f} = {' + '.join(parts)}")]
+    label = _LISTS["kind" if "kind" in hit.shares else "code"]
+    return [*lines, f"{label}: {'; '.join(hit.reasons)}"] if hit.reasons else lines
 
 
 def print_places(places: Sequence[CodeLocation], indent: str = "", *, shows_caller: bool = False) -> None:
