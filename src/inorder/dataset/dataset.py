@@ -3,6 +3,7 @@
 import asyncio
 import difflib
 import os
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from types import TracebackType
@@ -42,13 +43,18 @@ class SearchWhere(TypedDict, total=False):
     {'path': 'docs/*', 'only': 'document'}
     """
 
-    path: str
-    """A glob over paths or doc ids."""
-    language: str
-    kind: str
+    path: str | Sequence[str]
+    """A glob over paths or doc ids. Of several values one must be met, and none of those that begin with `!`; so it is
+    with the other conditions that take a list."""
+    language: str | Sequence[str]
+    kind: str | Sequence[str]
     """Kind of the chunk: function, class, section..."""
     only: str
     """`code` or `document`."""
+    type: str | Sequence[str]
+    """The end of file names, such as `pdf`."""
+    source: str | Sequence[str]
+    """The name of a source, with which doc ids begin."""
 
 
 def open(data: str | os.PathLike[str]) -> "Dataset":

@@ -1,6 +1,6 @@
 """What a search finds, and the conditions that it must meet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,32 +15,66 @@ HIT_COLUMNS = (
 """The first fields of a hit in SQL, over `chunks` and `files`."""
 
 
+Values = str | Sequence[str]
+"""One value of a condition, or several, of which one must be met. One that begins with `!` must not be met."""
+Tests = Mapping[str, tuple[str, int]]
+"""By condition, its test of one value in SQL, and how often it has the placeholder."""
+_COPIED = "item_id IN (SELECT value FROM json_each(?))"
+_TESTS: Tests = {
+    "path": ("(item_id GLOB ? OR location(files.kind, item_id, path) GLOB ?)", 2),
+    "language": ("language = ?", 1),
+    "kind": ("chunks.kind = ?", 1),
+    "only": ("files.kind = ?", 1),
+    "type": ("substr(lower(item_id), -length(?)) = ?", 2),
+    "source": ("substr(item_id, 1, length(?)) = ?", 2),
+}
+
+
 class Filters(NamedTuple):
     """Conditions that a chunk must meet."""
 
-    path: str = ""
+    path: Values = ""
     """A glob over paths as answers show them, or over item ids."""
-    language: str = ""
-    kind: str = ""
+    language: Values = ""
+    kind: Values = ""
     """Kind of the chunk: function, class, section..."""
     only: str = ""
     """`code` or `document`."""
+    type: Values = ""
+    """The end of the file name, such as `pdf`."""
+    source: Values = ""
+    """The name of a source, with which the item ids of its files begin."""
     copied: str = ""
     """The item ids of documents that have a copy with such a path, as JSON; empty: there are none."""
 
+    def split(self, name: str) -> tuple[list[str], list[str]]:
+        """The values of a condition of which one must be met, and those that must not be met."""
+        given = getattr(self, name)
+        values = [value for value in ([given] if isinstance(given, str) else given) if value]
+        if name == "type":
+            values = [f"{'!' * value.startswith('!')}.{value.lstrip('!').lstrip('.').lower()}" for value in values]
+        if name == "source":
+            values = [f"{value.rstrip('/')}/" for value in values]
+        excluded = [value.removeprefix("!") for value in values if value.startswith("!")]
+        return [value for value in values if not value.startswith("!")], excluded
+
     def sql(self) -> tuple[str, list[str]]:
         """The conditions in SQL, and the values of their placeholders."""
-        path = "item_id GLOB ? OR location(files.kind, item_id, path) GLOB ?"
-        copied = " OR item_id IN (SELECT value FROM json_each(?))" if self.copied else ""
-        conditions = (
-            (f"({path}{copied})", [self.path] * 2 + [self.copied] * bool(self.copied)),
-            ("language = ?", [self.language]),
-            ("chunks.kind = ?", [self.kind]),
-            ("files.kind = ?", [self.only]),
-        )
-        active = [(condition, values) for condition, values in conditions if values[0]]
-        sql = "".join(f" AND {condition}" for condition, _ in active)
-        return sql, [value for _, values in active for value in values]
+        return self.translate(_TESTS)
+
+    def translate(self, tests: Tests) -> tuple[str, list[str]]:
+        """The conditions in SQL with these tests, each after AND, and the values of their placeholders."""
+        parts: list[str] = []
+        found: list[str] = []
+        for name, (test, repeats) in tests.items():
+            wanted, excluded = self.split(name)
+            copied = [self.copied] if name == "path" and wanted and self.copied else []
+            if wanted:
+                parts.append(f"({' OR '.join([test] * len(wanted) + [_COPIED] * len(copied))})")
+            parts += [f"NOT {test}"] * len(excluded)
+            found += [value for value in wanted for _ in range(repeats)] + copied
+            found += [value for value in excluded for _ in range(repeats)]
+        return "".join(f" AND {part}" for part in parts), found
 
 
 class Hit(msgspec.Struct, kw_only=True):

@@ -36,12 +36,17 @@ def identify_file(roots: Mapping[str, str], path: str) -> list[str]:
     return found
 
 
-def match_copies(connection: sqlite3.Connection, copies: Sequence[tuple[str, str]], pattern: str) -> str:
-    """The documents that have a copy whose path or item id matches a glob, as JSON; empty: there are none."""
+def match_copies(connection: sqlite3.Connection, copies: Sequence[tuple[str, str]], patterns: Sequence[str]) -> str:
+    """The documents that have a copy whose path or item id matches one of these globs, as JSON; empty: there are
+    none."""
     rows = msgspec.json.encode(copies).decode()
     copy, original = "json_extract(value, '$[0]')", "json_extract(value, '$[1]')"
     query = f"SELECT DISTINCT {original} FROM json_each(?) WHERE {copy} GLOB ? OR location(?, {copy}, {copy}) GLOB ?"
-    found = [each for (each,) in connection.execute(query, (rows, pattern, DOCUMENT, pattern))] if copies else []
+    found = [
+        each
+        for pattern in (patterns if copies else ())
+        for (each,) in connection.execute(query, (rows, pattern, DOCUMENT, pattern))
+    ]
     return msgspec.json.encode(found).decode() if found else ""
 
 

@@ -17,7 +17,7 @@ from inorder.errors import OperatorError, require
 from inorder.host.spelling import spell
 from inorder.stage.data_layout import require_current_data
 
-from .hits import MODES, FileHits, Filters, Hit, add_copies, group_by_file
+from .hits import MODES, FileHits, Filters, Hit, Values, add_copies, group_by_file
 from .lexical.scoring import TermGroup
 from .locations import match_copies
 from .place import Generation, IndexConnection, IndexPlace
@@ -38,10 +38,12 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: str = "auto"
     count: int = 10
-    path: str = ""
-    language: str = ""
-    kind: str = ""
+    path: Values = ""
+    language: Values = ""
+    kind: Values = ""
     only: str = ""
+    type: Values = ""
+    source: Values = ""
     context: int = 0
     """How many chunks of the file to add before and after each hit."""
     rerank: str = ""
@@ -49,13 +51,28 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         require(self.mode in MODES, f"--mode must be one of {', '.join(MODES)}; got {self.mode!r}")
+        for name in ("path", "language", "kind", "type", "source"):
+            value = getattr(self, name)
+            is_list = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+            require(isinstance(value, str) or is_list, f"{name} must be a text or a list of texts; got {value!r}")
         require(0 <= self.context <= CONTEXT_MAX, f"context must be 0 to {CONTEXT_MAX}; got {self.context}")
         require(self.only in _KINDS, f"--only must be code or document; got {self.only!r}")
 
     @property
     def filters(self) -> Filters:
         """The conditions that a chunk must meet."""
-        return Filters(*map(spell, (self.path, self.language, self.kind, self.only)))
+        return Filters(
+            path=_spell_values(self.path),
+            language=_spell_values(self.language),
+            kind=_spell_values(self.kind),
+            only=self.only,
+            type=_spell_values(self.type),
+            source=_spell_values(self.source),
+        )
+
+
+def _spell_values(values: Values) -> Values:
+    return spell(values) if isinstance(values, str) else [spell(value) for value in values]
 
 
 class SearchAnswer(NamedTuple):
@@ -111,7 +128,9 @@ def search(place: IndexPlace, question: str, options: SearchOptions | None = Non
             return SearchAnswer(query, "names", reason, places=places, warnings=changes, generation=generation)
         filters = options.filters
         if options.path:
-            filters = filters._replace(copied=match_copies(index.connection, index.list_copies(), filters.path))
+            copies = index.list_copies()
+            patterns, _ = filters.split("path")
+            filters = filters._replace(copied=match_copies(index.connection, copies, patterns))
         answer = answer_from(index.searcher, query, options, filters)
         found = [item for hit in answer.hits for item in (hit.item_id, *hit.copies)]
         add_copies(answer.hits, index.list_copies(found))

@@ -433,11 +433,12 @@ class Searcher:
 
     def check_filters(self, filters: Filters) -> None:
         """Raise OperatorError for a language or a kind that nothing in the index has."""
-        for name, value, table in (("language", filters.language, "files"), ("kind", filters.kind, "chunks")):
-            if not value:
-                continue
-            known = self._list_values(name, table)
-            if value not in known:
+        for name, table in (("language", "files"), ("kind", "chunks")):
+            values, _ = filters.split(name)
+            known = self._list_values(name, table) if values else []
+            for value in values:
+                if value in known:
+                    continue
                 similar = "".join(f"; did you mean {word}?" for word in _find_similar(value, known, 1))
                 listed = f"; there is: {', '.join(known)}" if known and not similar else ""
                 raise OperatorError(f"nothing in the index has {name} {value!r}{similar}{listed}")

@@ -302,16 +302,22 @@ class _FoundIndex(LexicalIndex):
         return numbers, body[numbers], head[numbers]
 
 
+_TESTS = {
+    "path": ("documents.doc_id ~ %s", 1),
+    "language": ("documents.language = %s", 1),
+    "kind": ("chunks.kind = %s", 1),
+    "only": ("documents.kind = %s", 1),
+    "type": ("right(lower(documents.doc_id), length(%s)) = %s", 2),
+    "source": ("starts_with(documents.doc_id, %s)", 1),
+}
+
+
 def translate_filters(filters: Filters) -> tuple[str, list[str]]:
     """The conditions in the SQL of the server, and the values of their placeholders."""
-    conditions = (
-        ("documents.doc_id ~ %s", filters.path and translate_glob(filters.path)),
-        ("documents.language = %s", filters.language),
-        ("chunks.kind = %s", filters.kind),
-        ("documents.kind = %s", filters.only),
-    )
-    active = [(condition, value) for condition, value in conditions if value]
-    return " AND ".join(condition for condition, _ in active), [value for _, value in active]
+    wanted, excluded = filters.split("path")
+    globs = [*map(translate_glob, wanted), *(f"!{translate_glob(pattern)}" for pattern in excluded)]
+    conditions, values = filters._replace(path=globs).translate(_TESTS)
+    return conditions.removeprefix(" AND "), values
 
 
 def translate_glob(pattern: str) -> str:

@@ -57,15 +57,15 @@ class IndexTools:
         count: int = 10,
         offset: int = 0,
         mode: Literal["auto", "hybrid", "lexical", "dense"] = "auto",
-        path: str = "",
-        language: str = "",
+        path: str | list[str] = "",
+        language: str | list[str] = "",
         only: Literal["", "code", "document"] = "",
         tokens_max: int = TOKENS_DEFAULT,
     ) -> dict[str, Any]:
         """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
-        `path`: a glob over file paths. `only`: code or document. Hits have their text as far as about `tokens_max`
-        tokens go, best first; give the chunk_id of a hit to `read` for the rest. Cite a hit by its `citation`. A hit
-        that `is_weak` has no word of the query."""
+        `path`: a glob over file paths, or several; `!` before one leaves files out. Hits have their text as far as
+        about `tokens_max` tokens go, best first; give the chunk_id of a hit to `read` for the rest. Cite a hit by its
+        `citation`. A hit that `is_weak` has no word of the query."""
         with _translate_errors():
             count, offset = _check_page(count, offset)
             wanted = SearchOptions(mode=mode, count=offset + count + 1, path=path, language=language, only=only)

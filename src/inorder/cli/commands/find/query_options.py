@@ -30,12 +30,30 @@ RerankOption = Annotated[
         "--rerank",
     ),
 ]
-PathOption = Annotated[str, make_option(Section.QUERY, "GLOB", "Only files whose path matches, as in 'src/*.py'.")]
+PathOption = Annotated[
+    list[str] | None,
+    make_option(
+        Section.QUERY,
+        "GLOB",
+        "Only files whose path matches, as in 'src/*.py'; '!GLOB' leaves them out. Repeatable, as the next four are.",
+        "--path",
+    ),
+]
 LanguageOption = Annotated[
-    str, make_option(Section.QUERY, "NAME", "Only code in this language, or documents in it (en, de...).")
+    list[str] | None,
+    make_option(Section.QUERY, "NAME", "Only code in this language, or documents in it (en, de...).", "--language"),
 ]
 KindOption = Annotated[
-    str, make_option(Section.QUERY, "KIND", "Only chunks of this kind: function, method, class, section, lines...")
+    list[str] | None,
+    make_option(
+        Section.QUERY, "KIND", "Only chunks of this kind: function, method, class, section, lines...", "--kind"
+    ),
+]
+TypeOption = Annotated[
+    list[str] | None, make_option(Section.QUERY, "TYPE", "Only files whose name ends so: pdf, docx, py...", "--type")
+]
+SourceOption = Annotated[
+    list[str] | None, make_option(Section.QUERY, "NAME", "Only files of this source, by its name.", "--source")
 ]
 IndexOption = Annotated[
     str | None,

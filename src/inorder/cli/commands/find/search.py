@@ -13,6 +13,8 @@ from inorder.cli.commands.find.query_options import (
     OnlyOption,
     PathOption,
     RerankOption,
+    SourceOption,
+    TypeOption,
 )
 from inorder.cli.exit_codes import Exit
 from inorder.cli.option_spec import Section
@@ -31,9 +33,11 @@ def search(
         list[str], make_argument("QUERY...", "Words; or a name: sym:Kernel.step, def:step, ref:step, imports:msgspec.")
     ],
     mode: ModeOption = "auto",
-    path: PathOption = "",
-    language: LanguageOption = "",
-    kind: KindOption = "",
+    path: PathOption = None,
+    language: LanguageOption = None,
+    kind: KindOption = None,
+    type_: TypeOption = None,
+    source: SourceOption = None,
     only: OnlyOption = "",
     rerank: RerankOption = "",
     count: Annotated[
@@ -63,7 +67,17 @@ def search(
     from inorder.index.search import search as find
 
     rerank = hide_credentials(rerank)
-    options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only, rerank=rerank)
+    options = SearchOptions(
+        mode=mode,
+        count=count,
+        path=path or "",
+        language=language or "",
+        kind=kind or "",
+        type=type_ or "",
+        source=source or "",
+        only=only,
+        rerank=rerank,
+    )
     if index is None:
         require(collection is None, "--collection needs --index")
         answer = find(find_index(resolve_data(data)), " ".join(question), options)
