@@ -93,6 +93,8 @@ ROWS = {
     ("search", "path"): CommandRow(SEARCH, ("--path", "docs/a.md"), lacks("c.py")),
     ("search", "language"): CommandRow(SEARCH, ("--language", "python"), lacks("a.md")),
     ("search", "kind"): CommandRow(SEARCH, ("--kind", "function"), lacks("a.md")),
+    ("search", "type_"): CommandRow(SEARCH, ("--type", "py"), lacks("a.md")),
+    ("search", "source"): CommandRow(SEARCH, ("--source", "!docs"), lacks("a.md")),
     ("search", "only"): CommandRow(SEARCH, ("--only", "code"), lacks("a.md")),
     ("search", "count"): CommandRow((*SEARCH, "--json"), ("-k", "1"), lambda out: len(json.loads(out)["hits"]) == 1),
     ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("searched by")),
@@ -139,6 +141,7 @@ ROWS = {
     ("manifest", "as_jsonl"): CommandRow(("manifest",), ("--jsonl",), is_json_lines),
     ("journal", "last"): CommandRow(("journal", ".inorder/journal/picky.journal"), ("--last", "1"), lambda out: True),
     ("", "version"): CommandRow((), ("--version",), has("inorder")),
+    ("mcp", "install"): CommandRow(("mcp", "--data", "nowhere"), ("--install", "cursor"), has('"mcpServers"')),
     ("", "debug"): CommandRow((), ("--debug", "search", "lamp", "--data", "nowhere"), lambda out: True),
 }
 JSON_ARGUMENTS = {

@@ -49,7 +49,7 @@ class Query(NamedTuple):
 
     def detect_language(self, languages: Mapping[str, int]) -> str:
         """The language of the question among those of an index; empty if the question does not tell."""
-        return detect_question_language(self.text, languages) if languages else ""
+        return _detect_language(self.text, tuple(languages.items()))
 
 
 def widen_groups(groups: Sequence[TermGroup]) -> list[TermGroup]:
@@ -58,8 +58,13 @@ def widen_groups(groups: Sequence[TermGroup]) -> list[TermGroup]:
 
 
 @lru_cache(maxsize=16)
+def _detect_language(text: str, counts: tuple[tuple[str, int], ...]) -> str:
+    return detect_question_language(text, dict(counts)) if counts else ""
+
+
+@lru_cache(maxsize=16)
 def _make_groups(text: str, counts: tuple[tuple[str, int], ...]) -> tuple[TermGroup, ...]:
-    language = detect_question_language(text, dict(counts)) if counts else ""
+    language = _detect_language(text, counts)
     languages = [language] if language else [name for name, _ in counts]
     words = Counter(split_words(text))
     relevant = {word: count for word, count in words.items() if not is_stop_word(word, language)} or words

@@ -53,6 +53,8 @@ class LexicalIndex:
         self._has_dead = self._count < len(self.chunks)
         lengths = (np.concatenate([empty, *(segment[at] for segment in segments)]) for at in (2, 3))
         self._norms = [self._make_norms(each) for each in lengths]
+        self._is_indexed: dict[TermGroup, bool] = {}
+        """Of the terms that were scored last, whether the index has them."""
 
     def _make_norms(self, lengths: Numbers) -> Scores:
         return make_norms(lengths, lengths[self.alive].sum() / max(1, self._count))
@@ -60,8 +62,10 @@ class LexicalIndex:
     def score(self, groups: Sequence[TermGroup]) -> tuple[Scores, Scores]:
         """The score of the text and that of the headings of every chunk; 0 if it has none of the terms or is dead."""
         scores: tuple[Scores, Scores] = (np.zeros(len(self.chunks)), np.zeros(len(self.chunks)))
+        self._is_indexed = {}
         for group in groups:
             numbers, *counts = self._read_group(group)
+            self._is_indexed[group] = len(numbers) > 0
             if not len(numbers):
                 continue
             rarity = group.weight * compute_rarity(self._count, len(numbers))
@@ -91,8 +95,8 @@ class LexicalIndex:
 
     def has_any(self, group: TermGroup) -> bool:
         """Whether a chunk that is alive has one of the forms."""
-        numbers, *_ = self._read_group(group)
-        return bool(len(numbers))
+        known = self._is_indexed.get(group)
+        return len(self._read_group(group)[0]) > 0 if known is None else known
 
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
         """Terms that begin with `start` and have about the right length. Some may be those of dead chunks only."""

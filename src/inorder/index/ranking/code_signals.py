@@ -179,23 +179,28 @@ def _raise_files(chunks: Sequence[RankedCode], scores: Scores, reasons: Sequence
 
 def may_only_export(item_id: str) -> bool:
     """Whether a file has the name of a list of exports. What it has inside decides."""
-    return bool(_EXPORTS.search(item_id))
+    return "exports" in _find_kinds(item_id.partition("/")[2])
+
+
+@lru_cache(maxsize=1 << 14)
+def _find_kinds(path: str) -> frozenset[str]:
+    """What a file is beside source, by its path. Questions are asked about the same files again and again."""
+    patterns = {"exports": _EXPORTS, "generated": _GENERATED, "test": _TEST, "legacy": _LEGACY}
+    return frozenset(name for name, pattern in patterns.items() if pattern.search(path))
 
 
 def _lower_side_files(
     question: str, paths: Sequence[str], is_source: Sequence[bool], scores: Scores, reasons: Sequence[list[str]]
 ) -> None:
-    rules = [(_GENERATED, GENERATED, "generated or of others")]
+    rules = [("exports", EXPORTS, "list of exports"), ("generated", GENERATED, "generated or of others")]
     if not _ASKS_FOR_TEST.search(question):
-        rules.append((_TEST, TEST, "test or example"))
+        rules.append(("test", TEST, "test or example"))
     if not _ASKS_FOR_LEGACY.search(question):
-        rules.append((_LEGACY, LEGACY, "old code"))
+        rules.append(("legacy", LEGACY, "old code"))
     for at, path in enumerate(paths):
-        if not is_source[at] and _EXPORTS.search(path):
-            scores[at] *= EXPORTS
-            reasons[at].append(f"list of exports: x{EXPORTS:g}")
-        for pattern, factor, reason in rules:
-            if pattern.search(path):
+        kinds = _find_kinds(path)
+        for name, factor, reason in rules if kinds else ():
+            if name in kinds and not (name == "exports" and is_source[at]):
                 scores[at] *= factor
                 reasons[at].append(f"{reason}: x{factor:g}")
 

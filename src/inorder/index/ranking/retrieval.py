@@ -48,7 +48,7 @@ _EMBEDDED_MAX = 64
 _FEW = 50
 """If words find fewer chunks, all vectors are compared; otherwise only those of the chunks that words have found."""
 _FUNCTIONS = ("function", "method")
-_NONE = np.zeros(0)
+_ALIKE = np.zeros(0)
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
 """Chunks that are read at once, at least."""
@@ -65,6 +65,8 @@ class Searcher:
         self._data = data
         """DATA, or the address of an export: what says which provider made the vectors."""
         self._providers: dict[str, Any] = {}
+        self._asked: tuple[Query | None, list[TermGroup]] = (None, [])
+        """The latest question, and its words."""
 
     @cached_property
     def _lexical(self) -> LexicalIndex:
@@ -79,8 +81,10 @@ class Searcher:
 
     def find_groups(self, query: Query) -> list[TermGroup]:
         """The words to look up: whole ones, or the beginnings of words if the index has none of them."""
-        groups = query.make_groups(self.languages)
-        return groups if any(map(self._lexical.has_any, groups)) else widen_groups(groups)
+        if self._asked[0] != query:
+            groups = query.make_groups(self.languages)
+            self._asked = query, groups if any(map(self._lexical.has_any, groups)) else widen_groups(groups)
+        return self._asked[1]
 
     def _knows_words(self, query: Query) -> bool:
         """Whether the index has a word of the question."""
@@ -271,7 +275,7 @@ class Searcher:
             among_code = total + (code_weight(provider) / dense_weight(provider) - 1) * shares["dense"]
         adjusted, reasons = self._adjust_code(query.text, candidates.numbers, total, among_code)
         factors = self._weigh_documents(query.text, candidates.numbers)
-        adjusted = adjusted * factors
+        adjusted = adjusted * factors if len(factors) else adjusted
         ranked = self._read_distinct(candidates.numbers, adjusted, count)
         for at, hit in ranked:
             hit.score = float(adjusted[at])
@@ -279,7 +283,7 @@ class Searcher:
             if at in reasons:
                 hit.shares["code"] = float(adjusted[at] - total[at])
                 hit.reasons = reasons[at]
-            elif factors[at] != 1:
+            elif len(factors) and factors[at] != 1:
                 hit.shares["kind"] = float(adjusted[at] - total[at])
                 hit.reasons = [f"document beside code: x{factors[at]:.2g}"]
             hit.ranks = candidates.list_ranks(at)
@@ -288,14 +292,16 @@ class Searcher:
 
     def _is_weak(self, candidates: Candidates, at: int) -> bool:
         """Whether a candidate has no word of the question, and a vector no more similar than one found by chance."""
-        has_words = candidates.lists.get("lexical", _NONE)[at : at + 1] > 0
-        found = candidates.lists.get("dense", _NONE)[at : at + 1]
-        return not has_words.any() and not self._is_code[candidates.numbers[at]] and bool((found < self.noise).any())
+        words, similarity = candidates.lists.get("lexical"), candidates.lists.get("dense")
+        if similarity is None or (words is not None and words[at] > 0) or self._is_code[candidates.numbers[at]]:
+            return False
+        return bool(similarity[at] < self.noise)
 
     def _weigh_documents(self, question: str, numbers: Numbers) -> Scores:
-        """The factor of each chunk by what the question is about, if documents stand beside code: see `file_kinds`."""
+        """The factor of each chunk by what the question is about, if documents stand beside code: see `file_kinds`.
+        Empty: they do not."""
         if len(self._kinds) < 2:
-            return np.ones(len(numbers))
+            return _ALIKE
         factors = np.where(self._is_code[numbers], 1.0, find_factor(question))
         if not asks_for_changes(question):
             factors[self._lists_changes[numbers]] *= CHANGES
