@@ -9,6 +9,7 @@ from inorder.cli.option_types import FlagType, InvalidValue
 from inorder.cli.options import ALL, EVERYDAY
 from inorder.cli.settings import SettingsReader, resolve
 from inorder.cli.step_options import OWN
+from inorder.extensions.trust import trust_file
 from tests.support.command_line import CommandLine
 
 pytestmark = pytest.mark.req("CLI-2")
@@ -38,7 +39,9 @@ def test_every_key_can_be_set_on_the_command_line_in_the_environment_and_in_a_pr
     value = ALL[name].type.parse(text)
     given = read_assignments([f"{name}={text}"], ALL)
     assert SettingsReader(given).for_stage("x").values[name][:2] == (value, "command line")
-    (here / "inorder.toml").write_text(f"[profile.night]\n{name} = '{text}'\n")
+    profile = here / "inorder.toml"
+    profile.write_text(f"[profile.night]\n{name} = '{text}'\n")
+    trust_file(str(profile), profile.read_bytes())
     found = SettingsReader({"profile": "night"}).for_stage("x").values[name]
     assert found[:2] == (value, "inorder.toml [profile.night]")
     monkeypatch.setenv(ALL[name].variable, text)
