@@ -43,7 +43,7 @@ from inorder.index.query import parse_query
 from inorder.index.ranking.retrieval import Searcher
 from inorder.index.rows import DOCUMENT, ChunkRow, FileRows
 from inorder.index.schema import write_meta
-from inorder.index.vectors.files import PREFIX, MatrixWriter
+from inorder.index.vector_files import PREFIX, MatrixWriter
 from inorder.index.vectors.row_chunks import RowList
 from inorder.index.vectors.table import describe_vectors
 

@@ -154,21 +154,21 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     # ---- the index
     Mutant(
         "the vectors of the index are not synced",
-        "index/vectors/files.py",
+        "index/vector_files.py",
         "        self._file.sync()\n",
         "",
         _LIBRARY_POWER,
     ),
     Mutant(
         "the name of a file of vectors is not synced before the database is published",
-        "index/vectors/files.py",
+        "index/vector_files.py",
         "        self._filesystem.sync_directory(folder)\n",
         "",
         _LIBRARY_POWER,
     ),
     Mutant(
         "the size of a file of vectors is not compared",
-        "index/vectors/files.py",
+        "index/vector_files.py",
         'return "" if size == expected else',
         'return "" if size else',
         "tests/index/test_lost_vectors.py::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again[cut-0]",

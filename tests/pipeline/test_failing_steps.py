@@ -13,7 +13,7 @@ import pytest
 from inorder.documents.chunk import step as chunk_step
 from inorder.documents.chunk.settings import ChunkSettings
 from inorder.errors import BusyError, InfrastructureError
-from inorder.index.vectors.files import MatrixWriter
+from inorder.index.vector_files import MatrixWriter
 from inorder.library.reader import LibraryReader
 from inorder.library.sink import LibrarySink
 from inorder.pipeline import visit as visit_module

@@ -27,7 +27,7 @@ import msgspec
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.host.regular_file import open_regular, read_regular
 
-from .vectors.files import list_vector_files
+from .vector_files import list_vector_files
 
 NAME = "library.sums"
 BLOCK_BYTES = 8192

@@ -17,7 +17,7 @@ import msgspec
 from inorder.code.rules import IGNORED
 from inorder.errors import IntegrityError
 from inorder.index.place import Generation
-from inorder.index.vectors.files import list_vector_files
+from inorder.index.vector_files import list_vector_files
 from inorder.index.vectors.table import list_matrix_files
 from inorder.stage.sources import quote_id
 

@@ -339,7 +339,7 @@ class LibrarySink(DatabaseSink):
 
     def _remove_files(self) -> None:
         """Remove files with vectors that the library no longer names, once it is durable that it does not."""
-        from inorder.index.vectors.files import list_vector_files, remove_other_files
+        from inorder.index.vector_files import list_vector_files, remove_other_files
         from inorder.index.vectors.table import list_matrix_files
 
         with self._translate_errors("its vectors cannot be listed"):

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from inorder.index.schema import read_meta
-from inorder.index.vectors.files import MatrixFile
+from inorder.index.vector_files import MatrixFile
 from inorder.index.vectors.row_chunks import ChunkIds, mark_dead
 from inorder.index.vectors.table import count_vectors, describe_vectors, list_matrix_files, remove_file, remove_files
 from inorder.index.vectors.writing import MatrixRows, NewMatrixFile, read_alive_rows

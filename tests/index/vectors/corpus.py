@@ -7,7 +7,7 @@ from pathlib import Path
 from inorder.index.hits import Hit
 from inorder.index.schema import read_meta
 from inorder.index.search import SearchOptions, search
-from inorder.index.vectors.files import MatrixFile
+from inorder.index.vector_files import MatrixFile
 from inorder.index.vectors.table import list_matrix_files
 from inorder.library.connection import LibraryConnection, connect_library
 from inorder.library.opening import find_index

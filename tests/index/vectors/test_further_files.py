@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from inorder.index.schema import read_meta
+from inorder.index.vector_files import MatrixFile, MatrixWriter
 from inorder.index.vectors import row_chunks
-from inorder.index.vectors.files import MatrixFile, MatrixWriter
 from inorder.targets.index_reader import IndexReader
 from tests.index.documents import make_indexed
 from tests.index.vectors.corpus import Corpus, make_corpus

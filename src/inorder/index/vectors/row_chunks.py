@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.index.lexical.schema import DamagedIndexError
+from inorder.index.vector_files import MatrixFile
 
-from .files import MatrixFile
 from .table import remove_file
 
 ChunkIds = npt.NDArray[np.int64]

@@ -4,8 +4,7 @@ import sqlite3
 
 from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.schema import read_meta, write_meta
-
-from .files import MatrixFile
+from inorder.index.vector_files import MatrixFile
 
 
 def list_matrix_files(connection: sqlite3.Connection, data: str) -> list[MatrixFile]:

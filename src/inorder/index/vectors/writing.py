@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from inorder.host.regular_file import open_regular
+from inorder.index.vector_files import PREFIX, MatrixFile, MatrixWriter
 
-from .files import PREFIX, MatrixFile, MatrixWriter
 from .row_chunks import ChunkIds, RowList, read_chunk_blocks
 
 

@@ -21,7 +21,7 @@ from inorder.index.lexical.check import is_inverted_index_intact
 from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.rows import count_terms
-from inorder.index.vectors.files import list_vector_files
+from inorder.index.vector_files import list_vector_files
 from inorder.index.vectors.row_chunks import DEAD, read_chunk_blocks
 from inorder.index.vectors.table import list_matrix_files
 from inorder.library.connection import NAME, connect_library, library_path, translate_library_errors
