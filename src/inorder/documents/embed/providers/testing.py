@@ -9,11 +9,11 @@ breaks the rule.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from inorder.lanes import Lane, LaneConfig
 from inorder.sinks.testing import expect
 
 MakeProvider = Callable[[], Any]
@@ -59,9 +59,14 @@ def answers_several_threads(make: MakeProvider) -> None:
     provider = make()
     lists = [[f"text {caller} {number}" for number in range(5)] for caller in range(_CALLERS)]
     alone = [_embed(provider, texts) for texts in lists]
-    with ThreadPoolExecutor(_CALLERS) as callers:
-        for found, expected in zip(callers.map(lambda texts: _embed(provider, texts), lists), alone, strict=True):
+    callers = Lane(LaneConfig(name="callers", max_concurrency=_CALLERS))
+    try:
+        tickets = [callers.submit(_embed, provider, texts) for texts in lists]
+        for ticket, expected in zip(tickets, alone, strict=True):
+            found = ticket.result()
             expect(np.allclose(found, expected, atol=_CLOSE), "threads must get the vectors of their own texts")
+    finally:
+        callers.close()
 
 
 def can_be_closed_twice(make: MakeProvider) -> None:
