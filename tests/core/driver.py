@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from inorder.core.commands import Command, CommitRun, Dispatch, NeedItems, Reclaimed, StopWorker
+from inorder.core.commands import Announce, Command, CommitRun, Dispatch, NeedItems, Reclaimed, StopWorker
 from inorder.core.events import (
     Beat,
     CancelRequested,
     Committed,
+    Delivered,
     Envelope,
     Event,
     Finished,
@@ -68,6 +69,8 @@ class Driver:
         resume_point: ResumePoint | None = None,
     ) -> None:
         self.kernel = Kernel(settings or options(), total=total, epoch_ms=epoch_ms, resume_point=resume_point)
+        self.announces = settings is not None and settings.announces
+        """Whether results are committed because they were consumed, and not because the commit lane is done."""
         self.now_ms = 0
         self.commands: list[Command] = []
         self.asked_count = 0
@@ -78,6 +81,8 @@ class Driver:
         self.waiting: set[int] = set()
         """Workers that have pulled and were not served yet."""
         self.committed: list[Envelope] = []
+        self.announced: list[int] = []
+        """Seqs that were announced and are not with the consumer yet."""
         self.step(Tick())
 
     @classmethod
@@ -155,6 +160,11 @@ class Driver:
             self.run = None
         return self.step(Committed(end))
 
+    def consume(self, *seqs: int) -> list[Command]:
+        """The consumer is done with these results, which were announced."""
+        self.announced = [seq for seq in self.announced if seq not in seqs]
+        return self.step(Delivered(list(seqs)))
+
     def lose(self, worker: int, cause: Loss = Loss.DIED, running_seq: int | None = None) -> list[Command]:
         """A worker is gone."""
         self._forget(worker)
@@ -194,6 +204,8 @@ class Driver:
                 self.holdings.get(worker, {}).pop(seq, None)
             case StopWorker(worker=worker):
                 self._forget(worker)
+            case Announce(envelopes=envelopes):
+                self.announced += [envelope.seq for envelope in envelopes]
             case CommitRun(envelopes=envelopes):
                 self.run = command
                 self.committed += envelopes
@@ -255,7 +267,8 @@ class Story:
                 deeds.append(partial(self._work, worker))
             elif worker not in driver.waiting:
                 deeds.append(partial(driver.pull, worker, 1 + worker % 3))
-        if driver.run is not None:
+        deeds += [partial(driver.consume, seq) for seq in driver.announced]
+        if driver.run is not None and not driver.announces:
             deeds += [driver.ack, partial(driver.ack, driver.kernel.snapshot().next_commit_seq + 1)]
         if driver.asked_count:
             deeds.append(self._plan)

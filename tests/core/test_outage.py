@@ -37,6 +37,21 @@ def test_no_item_fails_and_none_is_dispatched_until_the_next_attempt_is_due() ->
     assert driver.committed == []
 
 
+def test_a_run_that_waits_for_a_server_says_which_one_and_until_when() -> None:
+    driver = Driver.of(3)
+    driver.pull()
+    driver.tick(500)
+    lose_server(driver, 0)
+    head = driver.kernel.find_head()
+    assert (head.state, head.server, head.reason) == ("outage", "http://vectors", "returned 503")
+    assert (head.since_ms, head.due_ms) == (500, 1500)
+    assert "http://vectors" in driver.kernel.snapshot().waiting_for
+    driver.pull()
+    driver.tick(1000)
+    driver.finish(0)
+    assert driver.kernel.find_head().state == "committing"
+
+
 def test_the_run_goes_on_once_the_item_that_was_tried_succeeds() -> None:
     driver = Driver.of(3)
     driver.pull()
