@@ -10,6 +10,7 @@ from inorder.library.schema import APPLICATION_ID
 from tests.support.command_line import CommandLine
 
 
+@pytest.mark.process
 @pytest.mark.req("JRN-7", "PIP-7")
 @pytest.mark.parametrize("pragma", ["", f"PRAGMA application_id={APPLICATION_ID}", "PRAGMA journal_mode=WAL"])
 def test_a_file_without_tables_is_made_into_a_library_by_the_next_run(cli: CommandLine, pragma: str) -> None:

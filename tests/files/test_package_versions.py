@@ -15,7 +15,7 @@ from inorder.files.package_versions import find_version
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Two folders at the beginning of the path."""
-    package_versions._list_packages.cache_clear()
+    package_versions.list_packages.cache_clear()
     found = [tmp_path / "first", tmp_path / "second"]
     for folder in reversed(found):
         folder.mkdir()
@@ -45,7 +45,7 @@ def test_the_first_folder_of_the_path_counts(folders: list[Path]) -> None:
     )
     assert find_version("some-thing") == version("some-thing") == "2.0"
     install(folders[0], "some_thing-1.0.dist-info", "Name: some-thing\nVersion: 1.0\n")
-    package_versions._list_packages.cache_clear()
+    package_versions.list_packages.cache_clear()
     assert find_version("some-thing") == version("some-thing") == "1.0"
 
 

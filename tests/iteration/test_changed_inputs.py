@@ -168,6 +168,7 @@ def test_every_part_of_the_code_counts(path: Path, before: Any, after: Any) -> N
         edit(path, before, after)
 
 
+@pytest.mark.process
 def test_a_function_of_the_module_that_it_uses_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = """
 import sys, inorder

@@ -373,7 +373,7 @@ def test_a_database_that_another_program_writes_to_is_busy(path: Path) -> None:
 def test_a_place_that_cannot_be_opened_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match=r"cannot be locked: .*No such file"):
         sink_at(tmp_path / "missing" / "results.sqlite")
-    with pytest.raises(OperatorError, match="it cannot be opened: unable to open database file"):
+    with pytest.raises(InfrastructureError, match="cannot be opened: Is a directory"):
         SqliteSink(str(tmp_path), SCHEMA, insert_results)
 
 

@@ -339,7 +339,7 @@ def test_an_input_that_changes_while_it_is_read_fails_in_a_way_that_may_pass(
         trip.place.source("a", "something else by now")
         return content
 
-    monkeypatch.setattr(file_transfer, "_read", read_too_late)
+    monkeypatch.setattr(file_transfer, "read_regular", read_too_late)
     with pytest.raises(StageError, match=r"/sources/a changed while it was read") as caught:
         trip.transfer.pack_item(StageTask(item), sees_files=False)
     assert (caught.value.category, caught.value.retryable) == ("io", True)

@@ -66,9 +66,9 @@ def test_a_name_that_moved_is_found_with_a_warning(name: str, home: str) -> None
 
 
 def list_examples() -> list[object]:
-    """Every public name as a case. The harness for sinks kills a process."""
+    """Every public name as a case. The harness for sinks kills a process, and items of `imap` run in processes."""
     process = {True: [pytest.mark.process], False: []}
-    return [pytest.param(*each, marks=process[each[1] == "SinkHarness"]) for each in public_names()]
+    return [pytest.param(*each, marks=process[each[1] in ("Imap", "SinkHarness", "imap")]) for each in public_names()]
 
 
 @pytest.mark.parametrize(("module", "name"), list_examples())

@@ -24,8 +24,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_export(data: Path, address: str, *arguments: str, **environment: str) -> tuple[int, str]:
     """The exit code of a command, and what it prints. No secret is printed, or stored in DATA."""
-    line = ["export", "--data", str(data), "--to", address, *arguments]
-    variables = {"INORDER_POLICY": "io", "INORDER_QUIET": "1", "PATH": "", **environment}
+    line = ["export", "--data", str(data), *arguments]
+    variables = {"INORDER_POLICY": "io", "INORDER_QUIET": "1", "INORDER_TO": address, "PATH": "", **environment}
     code, out, err = run_in_process(line, data, variables)
     stored = b"".join(path.read_bytes() for path in data.rglob("*") if path.is_file())
     assert SECRET not in out + err

@@ -16,6 +16,7 @@ from inorder.engines.process.engine import ProcessPoolWorker
 from inorder.engines.process.shared_status import SharedStatus, StatusSnapshot
 from inorder.engines.process.worker_process import ProcessOptions, StartupError
 from inorder.errors import InfrastructureError
+from inorder.host.memory import limit_address_space
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 
@@ -173,8 +174,9 @@ def test_the_result_of_an_item_is_not_sent_before_the_process_was_checked_after_
 def test_the_limit_of_memory_is_one_that_an_item_cannot_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[tuple[int, tuple[int, int]]] = []
     monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append((kind, limit)))
-    worker_main._limit_memory(2**30)
-    assert limits == [(resource.RLIMIT_AS, (2**30, 2**30))]
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY, 2**50))
+    assert limit_address_space(2**45) == ""
+    assert limits == [(resource.RLIMIT_AS, (2**45, 2**45))]
 
 
 class Stillborn:

@@ -112,7 +112,7 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
         "reason": escape_surrogates(get_skip_reason(entry)),
         "error": None if failure is None else _describe_failure(failure, stage, item_id),
         "traceback": "" if failure is None else failure.detail,
-        "warnings": [escape_surrogates(warning) for warning in result.warnings] if result is not None else [],
+        "warnings": result.warnings if result is not None else [],
     }
     add_fields(row, result.extras if result is not None else {})
     return row

@@ -34,6 +34,7 @@ _To = Annotated[
         "Folder or address of an object store (s3://bucket/prefix): a new one, or that of an earlier export; or "
         "the address of a database (postgresql://user@host/database).",
         "--to",
+        envvar="INORDER_TO",
     ),
 ]
 _What = Annotated[
