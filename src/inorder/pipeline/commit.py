@@ -108,8 +108,10 @@ class Visited:
         failed = failure.step if failure.step in names else names[0]
         step = self.order.steps[names.index(failed)]
         steps = () if self.order.is_part else table.list_steps(FileKind.parse(self.result.file.kind))
-        lacked = next((each.failed_settings for each in steps if each.name == failed), step.settings)
-        settings = lacked if is_encrypted(failure.message) else step.settings
+        found = next((each for each in steps if each.name == failed), None)  # of what the content has turned out to be
+        settings = step.settings if found is None else found.settings
+        if found is not None and is_encrypted(failure.message):
+            settings = found.failed_settings
         inputs = {made.step: made.output for made in self.result.steps} | self.order.outputs
         return StepFailure(
             failed,
