@@ -5,6 +5,9 @@
 The body of `shout_everything` works as a task of Prefect, Airflow or cron. Time limits, retries, error budget and
 resume are handled by the stage, as with the command `inorder stage examples.shout:stage`. If a task was killed, start
 it again: it resumes. The scheduler needs no retries for single items.
+
+`inorder failures --data DATA` lists what has failed. `inorder retry --data DATA` runs that again; it asks once for
+`inorder config trust --data DATA`, because it loads the module that a program has recorded there.
 """
 
 import sys

@@ -30,6 +30,7 @@ MADE = [
     "journal/run.journal",
     "library.sqlite",
     "library.sqlite.library.lock",
+    "library.sums",
     VECTORS,
     "locks/run.lock",
     "manifests/chunk.jsonl",

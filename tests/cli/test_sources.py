@@ -30,7 +30,8 @@ def list_sources(cli: CommandLine, *names: str) -> dict[str, tuple[str, int, boo
 
 
 def list_hits(cli: CommandLine, query: str) -> list[str]:
-    return [hit["path"] for hit in run(cli, "search", query, "--json").json["hits"]]
+    hits = run(cli, "search", query, "--json").json["hits"]
+    return [hit["path"] for hit in hits if not hit["is_weak"]]
 
 
 @pytest.mark.slow

@@ -13,7 +13,14 @@ from inorder.library.whole.verify import LibraryFinding, verify_library
 from tests.index.project import Project
 from tests.index.published import read_published
 
-LOSSES: dict[str, Callable[[Path], object]] = {"missing": Path.unlink, "cut": lambda path: os.truncate(path, 100)}
+LOSSES: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "cut": lambda path: os.truncate(path, 100),
+    "unchecked": lambda path: (
+        os.truncate(path, 100),
+        (path.parent / "library.sums").unlink(),
+    ),
+}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from inorder.library.connection import connect_library
 from inorder.library.reader import LibraryReader
 from inorder.library.rows import FileResult
 from inorder.library.sink import LibrarySink
-from inorder.library.whole.verify import verify_library
+from inorder.library.whole.verify import LibraryFinding, verify_library
 from inorder.sinks.base import Entry
 from tests.library.making import success
 
@@ -60,10 +60,14 @@ def find(data: Path | str, question: str, mode: str = "lexical") -> list[tuple[s
         return [(hit.item_id, hit.text, hit.score) for hit in hits]
 
 
+def find_problems(data: Path | str) -> list[LibraryFinding]:
+    """What `verify` finds, but for the file with vectors that a killed process was writing: the next run removes it."""
+    return [finding for finding in verify_library(str(data)) if finding.where != "library.vectors.new"]
+
+
 def describe(data: Path | str, *questions: str) -> dict[str, Any]:
     """What is visible in a library that is intact."""
-    findings = [str(finding) for finding in verify_library(str(data))]
-    assert not findings, findings
+    assert find_problems(data) == []
     with reading(data) as reader:
         totals = reader.read_totals()
         return {

@@ -171,7 +171,7 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "index/vector_files.py",
         'return "" if size == expected else',
         'return "" if size else',
-        "tests/index/test_lost_vectors.py::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again[cut-0]",
+        "tests/index/test_lost_vectors.py::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again[unchecked-0]",
     ),
     Mutant(
         "packed rows are not durable before the rows that they replace are gone",

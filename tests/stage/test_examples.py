@@ -152,6 +152,9 @@ def test_what_an_orchestrator_has_run_the_commands_know(tmp_path: Path) -> None:
     failures = call("-m", "inorder", "failures", "--data", str(data))
     assert "texts/empty.txt" in failures.stdout
     (sources / "empty.txt").write_text("now")
+    asked = call("-m", "inorder", "retry", "--data", str(data))
+    assert (asked.returncode, "inorder config trust --data" in asked.stderr) == (2, True)
+    assert call("-m", "inorder", "config", "trust", "--data", str(data)).returncode == 0
     assert call("-m", "inorder", "retry", "--data", str(data)).returncode == 0
     assert (data / "loud" / "texts" / "empty.txt").read_text() == "NOW!\n"
 
