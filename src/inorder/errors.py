@@ -85,6 +85,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """The step that the item was in (`StageContext.begin_step`); empty: it has none."""
     outage: str = ""
     """The server that is down or refuses requests, if that is the cause and not the item."""
+    budget: str = ""
+    """The limit on tokens or money that is reached, if that is the cause: the run stops, and can be resumed."""
 
     @property
     def is_outage(self) -> bool:
@@ -155,6 +157,7 @@ class StageError(InorderError):
         item_id: str = "",
         retry_after_s: float = 0.0,
         outage: str = "",
+        budget: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -165,9 +168,10 @@ class StageError(InorderError):
         self.item_id = item_id
         self.retry_after_s = retry_after_s
         self.outage = outage
+        self.budget = budget
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("category", "retryable", "detail", "stage", "item_id", "retry_after_s", "outage")
+        names = ("category", "retryable", "detail", "stage", "item_id", "retry_after_s", "outage", "budget")
         return partial(StageError, **{name: getattr(self, name) for name in names}), (self.message,)
 
 

@@ -4,6 +4,7 @@
 * `Disk`: a filesystem in memory that loses unsynced data in a simulated power loss. `power_losses` enumerates what a
   program can find after a power loss at any moment.
 * `SinkHarness` and `SINK_RULES`: the conformance rules that every sink must keep.
+* `ModelServer`: a server of models with the faults of real ones, which counts what it is asked.
 * `READER_RULES` and `PROVIDER_RULES`: those that readers and providers of plug-ins must keep.
 """
 
@@ -21,6 +22,7 @@ from inorder.sinks.testing import BrokenRule, ReferenceRun, SinkHarness
 if TYPE_CHECKING:
     from inorder.documents.embed.providers.testing import PROVIDER_RULES
     from inorder.documents.readers.testing import READER_RULES
+    from inorder.models.testing import ModelRequest, ModelServer
 
 __all__ = [
     "PROVIDER_RULES",
@@ -30,6 +32,8 @@ __all__ = [
     "Disk",
     "DiskFaults",
     "Medium",
+    "ModelRequest",
+    "ModelServer",
     "PowerLoss",
     "PowerLossState",
     "ReferenceRun",
@@ -44,6 +48,8 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
         __name__,
         {
             "PROVIDER_RULES": "inorder.documents.embed.providers.testing",
+            "ModelRequest": "inorder.models.testing",
+            "ModelServer": "inorder.models.testing",
             "READER_RULES": "inorder.documents.readers.testing",
         },
     )

@@ -168,3 +168,18 @@ def test_a_failure_that_cannot_pass_is_no_outage() -> None:
 
 def test_a_run_waits_a_quarter_of_an_hour() -> None:
     assert KernelOptions().outage_ms_max == 900_000
+
+
+@pytest.mark.req("MOD-3")
+def test_an_item_that_would_exceed_a_limit_on_money_stops_the_run_and_has_not_failed() -> None:
+    driver = Driver.of(3)
+    driver.pull()
+    driver.finish(0)
+    driver.pull()
+    reached = Failure(category=Category.PROVIDER, message="no money", retryable=True, budget="--cost-max 1 is reached")
+    driver.answer(1, FAIL, failure=reached)
+    driver.ack()
+    summary = driver.kernel.summary
+    assert summary is not None
+    assert (summary.stop_kind, summary.cancel_reason) == ("budget", "--cost-max 1 is reached")
+    assert (summary.succeeded, summary.failed, summary.stopped_at, summary.retries) == (1, 0, 1, 0)

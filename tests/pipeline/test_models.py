@@ -12,10 +12,10 @@ import pytest
 
 import inorder
 from inorder.documents.embed.providers.registry import open_dense
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.shared import process as shared_process
 from inorder.documents.embed.shared.process import ProviderProcess
 from inorder.errors import OperatorError
+from inorder.models.limits import ServerLimits
 from inorder.pipeline.outcome import FileCounts, RunOutcome
 from inorder.pipeline.run import RunRequest, run_pipeline
 from inorder.pipeline.steps import PipelineSettings

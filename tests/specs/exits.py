@@ -34,6 +34,7 @@ def outcomes() -> str:
         ("completed, nothing failed", _outcome()),
         ("completed, some items failed", _outcome(failed=1)),
         ("`error budget`", _outcome(failed=1, stop_kind="error budget")),
+        ("`budget`", _outcome(stop_kind="budget")),
         ("`infrastructure`", _outcome(stop_kind="infrastructure")),
         ("`cancelled` by SIGINT", _outcome(stop_kind="cancelled", stop_signal=signal.SIGINT)),
         ("`cancelled` by SIGTERM", _outcome(stop_kind="cancelled", stop_signal=signal.SIGTERM)),

@@ -10,7 +10,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version", "lazy_names"}
-BELOW_JOBS = BELOW_STAGE | {"stage", "files", "extensions"}
+BELOW_JOBS = BELOW_STAGE | {"stage", "files", "extensions", "models"}
 LIBRARY = BELOW_JOBS | {"sources", "documents", "code", "index", "library", "dataset", "report", "targets", "watch"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "executor": BELOW_RUNTIME | {"runtime", "iteration"},
     "files": {"errors", "host"},
     "extensions": {"errors", "files", "host"},
+    "models": {"engines", "errors", "host", "lanes", "sinks"},
     "stage": BELOW_STAGE,
     "sources": BELOW_JOBS,
     "documents": BELOW_JOBS | {"sources"},
@@ -45,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "sim": LIBRARY | {FACE},
     "plugins": {"documents", "errors", "lazy_names", "sinks", "sources", "targets"},
-    "testing": {"documents", "lazy_names", "sim", "sinks"},
+    "testing": {"documents", "lazy_names", "models", "sim", "sinks"},
 }
 
 

@@ -52,7 +52,7 @@ def test_nothing_of_ours_uses_another_queue_or_pool() -> None:
     [
         "engines/pool.py",
         "runtime/commit.py",
-        "documents/embed/providers/server/calls.py",
+        "models/calls.py",
         "documents/embed/batching.py",
     ],
 )

@@ -1,4 +1,4 @@
-"""Limits of embedding providers behind a server. The server is a function that is called instead of `http.post`."""
+"""Limits of embedding providers behind a server. The server is a function that is called instead of `http.request`."""
 
 import json
 import math
@@ -19,9 +19,9 @@ class FakeServer:
     """What arrives at the server, and what its client waits for."""
 
     def __init__(self, run: WiredRun) -> None:
-        from inorder.documents.embed.providers.server import provider
-        from inorder.documents.embed.providers.server.calls import ServerCalls
+        from inorder.documents.embed.providers import server as provider
         from inorder.lanes.waiters import ThreadWaker
+        from inorder.models.calls import ServerCalls
 
         self.sizes: list[int] = []
         """Texts per request."""
@@ -46,7 +46,7 @@ class FakeServer:
                 return super().finish(call)
 
         run.patch.setattr(provider, "ServerCalls", WatchedCalls)
-        run.patch.setattr(provider, "post", self._post)
+        run.patch.setattr(provider, "request", self._answer)
         run.patch.setattr(ThreadWaker, "wait", self._skip_long_waits(ThreadWaker.wait))
 
     def _read_clock(self) -> float:
@@ -61,7 +61,7 @@ class FakeServer:
 
         return wait_or_skip
 
-    def _post(self, url: str, body: bytes, headers: Any, timeout_s: float, bytes_max: int, *_: Any) -> bytes:
+    def _answer(self, endpoint: Any, body: bytes, timeout_s: float, *_: Any) -> bytes:
         texts = json.loads(body)["inputs"]
         if self.error is not None and texts == ["dimensions"]:  # it is asked whether it is down
             raise self.error
@@ -105,7 +105,7 @@ def list_sizes(run: WiredRun) -> list[int]:
 
 
 def count_attempts(run: WiredRun) -> int:
-    from inorder.documents.embed.providers.server.http import RetryableError
+    from inorder.models.http import RetryableError
 
     server = FakeServer(run)
     server.error = RetryableError("busy")

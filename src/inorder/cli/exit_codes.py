@@ -37,8 +37,8 @@ class Exit(IntEnum):
     ITEMS_FAILED = 3
     """The run completed; some items failed, within the error budget. See `inorder failures`, then `inorder retry`."""
     BUDGET_EXCEEDED = 4
-    """More items failed than the error budget allows, and the run stopped. See `inorder failures`; run the same command
-    again to resume."""
+    """More items failed than the error budget allows (see `inorder failures`), or a limit on tokens or money was
+    reached, and the run stopped. Run the same command again to resume."""
     IN_USE = 5
     """Another run holds the lock of this stage; the message names its process. Wait for it, or stop it."""
     INTEGRITY = 6
@@ -62,7 +62,7 @@ def exit_code_of(outcome: "StageOutcome | RunOutcome") -> Exit:
     """The exit code for the outcome of a stage, or of a run of the pipeline."""
     if outcome.stop_kind == "cancelled":
         return Exit(128 + outcome.stop_signal) if outcome.stop_signal else Exit.FAILED
-    if outcome.stop_kind == "error budget":
+    if outcome.stop_kind in ("error budget", "budget"):
         return Exit.BUDGET_EXCEEDED
     if outcome.stop_kind is not None:
         return Exit.FAILED

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 EXPORT = "export"
 """The pass that a run ends with if there is a target."""
 _ERRORS_SHOWN = 3
-_STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
+_STOPS = {
+    "cancelled": "interrupted",
+    "error budget": "stopped, too many failures",
+    "budget": "stopped, a limit on tokens or money is reached",
+}
 
 
 def run_job(

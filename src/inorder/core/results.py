@@ -24,7 +24,7 @@ from .leases import Lease
 from .ledger import FAIL
 from .outage import Outages
 from .retry import RetryDecision, backoff_ms
-from .state import KernelState
+from .state import KernelState, StopKind
 from .transitions import State
 from .windows.window import Window
 
@@ -73,6 +73,9 @@ class Results:
             if lease.isolated:
                 window.suspects.discard(seq)  # its worker survived it
             failure = envelope.failure if envelope.outcome == FAIL else None
+            if failure is not None and failure.budget:
+                self._stop(seq, envelope.attempt, lease.worker, failure)
+                continue
             if failure is not None and failure.is_outage:
                 self._outages.requeue(seq, envelope.attempt, lease.worker, failure)
                 continue
@@ -86,6 +89,15 @@ class Results:
                 succeeded.append(envelope)
         self._hold(window, succeeded)
         window.used_bytes -= lease.share_bytes * (held_count - len(held))
+
+    def _stop(self, seq: int, attempt: int, worker: int, failure: Failure) -> None:
+        """Stop the run for an item that would exceed a limit on tokens or money. The item has not failed."""
+        state = self._state
+        self._outages.forget_probe(seq)
+        state.ledger.requeue(seq)
+        state.find_window(seq).ready.requeue(seq)
+        state.commands.append(Reclaimed(seq, attempt, worker, False, failure.budget))
+        state.request_stop(StopKind.BUDGET, failure.budget, state.options.cancel_grace_ms)
 
     def on_handed_over(self, event: HandedOver) -> None:
         """Keep a partial result in place of the one before. A thread of an item can outlive its result, so one that

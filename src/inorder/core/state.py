@@ -26,6 +26,8 @@ class StopKind(StrEnum):
 
     CANCELLED = "cancelled"
     ERROR_BUDGET = "error budget"
+    BUDGET = "budget"
+    """A limit on tokens or money is reached."""
     INFRASTRUCTURE = "infrastructure"
 
 

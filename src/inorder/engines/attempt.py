@@ -150,6 +150,7 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
         stage=escape_surrogates(_get_text(error, "stage")),
         item_id=escape_surrogates(_get_text(error, "item_id")),
         outage=outage,
+        budget=escape_surrogates(_get_text(error, "budget")),
     )
 
 

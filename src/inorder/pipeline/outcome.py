@@ -25,7 +25,11 @@ _GROUPS_SHOWN = 5
 _ERRORS_SHOWN = 3
 _WARNINGS_SHOWN = 4
 _COUNTED_ELSEWHERE = ("a page has no text layer", "a page is empty")
-_STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
+_STOPS = {
+    "cancelled": "interrupted",
+    "error budget": "stopped, too many failures",
+    "budget": "stopped, a limit on tokens or money is reached",
+}
 
 
 class StepTotals(msgspec.Struct, kw_only=True):

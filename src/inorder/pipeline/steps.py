@@ -22,11 +22,11 @@ from inorder.documents.convert import settings as convert
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.embed import step as embed
 from inorder.documents.embed.providers.registry import policy
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import PASSWORD_KINDS
 from inorder.errors import OperatorError, require
 from inorder.index import step as index
+from inorder.models.limits import ServerLimits
 from inorder.runtime.identity import hash_settings
 from inorder.sources.limits import FetchLimits
 

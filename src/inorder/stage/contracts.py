@@ -229,7 +229,7 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     cancel_reason: str | None
     """Why it was stopped."""
     stop_kind: str | None
-    """`cancelled`, `error budget` or `infrastructure`; None: it ran to its end."""
+    """`cancelled`, `error budget`, `budget` (of tokens or money) or `infrastructure`; None: it ran to its end."""
     stop_signal: int | None = None
     """Number of the signal that stopped it."""
     resumed_at: int | None

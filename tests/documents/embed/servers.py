@@ -12,8 +12,8 @@ import numpy as np
 
 from inorder.documents.embed.providers.base import Matrix
 from inorder.documents.embed.providers.hashing import HashProvider
-from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.documents.embed.providers.server.provider import ServerProvider, open_server
+from inorder.documents.embed.providers.server import ServerProvider, open_server
+from inorder.models.limits import ServerLimits
 
 GUARD_S = 60.0
 DIMENSIONS = 8

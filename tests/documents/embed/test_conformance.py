@@ -10,7 +10,7 @@ import pytest
 
 from inorder.documents.embed.providers.base import DenseProvider
 from inorder.documents.embed.providers.registry import open_dense
-from inorder.documents.embed.providers.server.http import KEY_VARIABLE
+from inorder.models.http import KEY_VARIABLE
 from inorder.stage.contracts import StageError
 from tests.documents.embed.models import bert_folder, onnx_folder
 from tests.documents.embed.servers import Script, serving

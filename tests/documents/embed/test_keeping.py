@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.shared.client import RemoteDense, ServiceConnection
 from inorder.documents.embed.shared.process import ProviderKeeper, ProviderProcess
+from inorder.models.limits import ServerLimits
 from tests.documents.embed.models import onnx_folder
 
 LIMITS = ServerLimits()

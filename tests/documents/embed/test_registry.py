@@ -9,8 +9,8 @@ import pytest
 
 from inorder.documents.embed.providers.fingerprint import hash_folder
 from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.errors import OperatorError
+from inorder.models.limits import ServerLimits
 from inorder.stage.files import file_stat
 
 pytestmark = pytest.mark.req("DOC-3")

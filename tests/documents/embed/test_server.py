@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.embed.providers.server import calls
-from inorder.documents.embed.providers.server.calls import ServerCalls
-from inorder.documents.embed.providers.server.http import KEY_VARIABLE
-from inorder.documents.embed.providers.server.limits import ServerLimits, TokenPacer, estimate_tokens
-from inorder.documents.embed.providers.server.provider import ServerProvider
+from inorder.documents.embed.providers.server import ServerProvider
 from inorder.errors import OperatorError
+from inorder.models import calls
+from inorder.models.calls import ServerCalls
+from inorder.models.http import KEY_VARIABLE
+from inorder.models.limits import ServerLimits, TokenPacer, estimate_tokens
 from inorder.stage.contracts import StageError
 from tests.documents.embed.servers import (
     Script,
@@ -292,9 +292,9 @@ def test_a_retry_is_charged_for_its_tokens_again() -> None:
 
 def test_a_pause_is_not_saved_up_for_later() -> None:
     pacer = TokenPacer(60)
-    assert pacer.reserve(10, 0.0) == 0.0
-    assert pacer.reserve(10, 1000.0) == 0.0
-    assert pacer.reserve(10, 1000.0) == 10.0
+    assert pacer.reserve(10, 0.0).starts_s == 0.0
+    assert pacer.reserve(10, 1000.0).starts_s == 1000.0
+    assert pacer.reserve(10, 1000.0).starts_s == 1010.0
 
 
 @pytest.mark.parametrize(("texts", "tokens"), [([], 0), ([""], 0), (["a"], 1), (["abcd", "abcde"], 3), (["\u706f"], 1)])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.embed.providers.server.provider import PROTOCOLS
+from inorder.documents.embed.providers.server import PROTOCOLS
 from inorder.stage.contracts import StageError
 from tests.documents.embed.servers import DIMENSIONS, Script, StillTime, client, rows, saying, serving
 

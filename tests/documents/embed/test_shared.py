@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.shared import process as shared_process
 from inorder.documents.embed.shared.client import RemoteDense, ServiceConnection
 from inorder.documents.embed.shared.process import ProviderProcess
 from inorder.errors import StageError
+from inorder.models.limits import ServerLimits
 from tests.documents.embed.models import onnx_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.req("DAT-4")]
@@ -73,7 +73,7 @@ def start_driver(tmp_path: Path) -> "subprocess.Popen[str]":
     """A driver that prints the id of the process of its providers and the folder of their socket, and then waits."""
     script = textwrap.dedent(f"""
         import sys
-        from inorder.documents.embed.providers.server.limits import ServerLimits
+        from inorder.models.limits import ServerLimits
         from inorder.documents.embed.shared.client import RemoteDense, ServiceConnection
         from inorder.documents.embed.shared.process import ProviderProcess
         if __name__ == "__main__":

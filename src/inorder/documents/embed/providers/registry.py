@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from inorder.errors import OperatorError
 from inorder.extensions.registry import Plugin, Registry
 from inorder.host.credentials import hide_credentials, redact
+from inorder.models.limits import ServerLimits
 
 from . import versions
 from .fingerprint import hash_folder, list_package_versions, model_identity
-from .server.limits import ServerLimits
 
 if TYPE_CHECKING:
     from .base import DenseProvider, SparseProvider
@@ -58,8 +58,8 @@ PROVIDERS = {
     "minilm": ProviderRow("dense", "gpu", ("minilm", "open_minilm"), "none"),
     "onnx": ProviderRow("dense", "gpu", ("onnx_folder", "open_onnx")),
     "sentence-transformers": ProviderRow("dense", "gpu", ("sentence_models", "open_sentence_transformers")),
-    "tei": ProviderRow("dense", "io", ("server.provider", "open_server")),
-    "openai": ProviderRow("dense", "io", ("server.provider", "open_server")),
+    "tei": ProviderRow("dense", "io", ("server", "open_server")),
+    "openai": ProviderRow("dense", "io", ("server", "open_server")),
     "splade": ProviderRow("sparse", "gpu", ("splade", "open_splade")),
 }
 CROSS_ENCODER = "cross-encoder"
@@ -164,7 +164,7 @@ def identity(spec: str) -> str:
     if kind in ("sentence-transformers", "splade"):
         installed = list_package_versions("sentence-transformers", "transformers", "torch")
         return f"{kind} {installed} {model_identity(detail)}"
-    from .server.provider import parse_server_address
+    from .server import parse_server_address
 
     parse_server_address(kind, detail)
     return f"{kind} {detail}"

@@ -12,9 +12,9 @@ from multiprocessing import get_context
 from typing import Any
 
 from inorder.documents.embed.providers.registry import identity
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.engines.process.spawner import start_process
 from inorder.host.credentials import list_credentials
+from inorder.models.limits import ServerLimits
 from inorder.stage.monitor.gpu import add_gpu_process, remove_gpu_process
 
 from .service import NO_GPU, serve_providers

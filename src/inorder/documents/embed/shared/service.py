@@ -19,11 +19,11 @@ import numpy as np
 from inorder.documents.embed.providers.base import DenseProvider, SparseProvider
 from inorder.documents.embed.providers.local_model import ModelProvider
 from inorder.documents.embed.providers.registry import open_dense, open_sparse
-from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.engines.attempt import classify_error
 from inorder.engines.process.lifeline import bind_to_parent, watch_parent
 from inorder.errors import OperatorError, StageError
 from inorder.host.credentials import Credentials, keep_credentials
+from inorder.models.limits import ServerLimits
 from inorder.stage.monitor.gpu import read_own_gpu_memory_bytes
 
 from .messages import EmbedReply, EmbedRequest, ProviderInfo, ServiceInfo, unpack_tokens

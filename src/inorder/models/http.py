@@ -10,20 +10,22 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.message import Message
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
 
 from inorder.engines.error_table import RETRYABLE_STATUSES
 from inorder.engines.retry_after import parse_retry_after
-from inorder.errors import OperatorError, StageError
-from inorder.host.credentials import Credentials, add_parameters
+from inorder.errors import OperatorError, StageError, require
+from inorder.host.credentials import Credentials, add_parameters, find_credentials
+from inorder.host.regular_file import open_regular
 
 KEY_VARIABLE = "INORDER_API_KEY"
 _READ_BYTES = 64 * 1024
 _MESSAGE_BYTES = 300
-_KEY_REFUSED = {401, 403}
+_KEY_BYTES = 4096
+KEY_REFUSED = {401, 403}
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 
 
@@ -41,12 +43,13 @@ class RefusedError(OperatorError):
     category = "config"
     retryable = False
 
-    def __init__(self, message: str, outage: str) -> None:
+    def __init__(self, message: str, outage: str, status: int = 0) -> None:
         super().__init__(message)
         self.outage = outage
+        self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RefusedError, (str(self), self.outage)
+        return RefusedError, (str(self), self.outage, self.status)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -60,29 +63,68 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
-def make_authorization(credentials: Credentials) -> dict[str, str]:
-    """The header for a user and password from the address of a server, or else for the key from the environment."""
+def make_authorization(credentials: Credentials, key_file: str = "") -> dict[str, str]:
+    """The header for a user and password from the address of a server, or else for the key from a file or from the
+    environment."""
     if credentials.user or credentials.password is not None:
         pair = f"{unquote(credentials.user)}:{unquote(credentials.password or '')}"
         return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-    key = os.environ.get(KEY_VARIABLE)
+    key = read_key(key_file) if key_file else os.environ.get(KEY_VARIABLE)
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def post(
-    url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, bytes_max: int, secrets: tuple[str, ...]
-) -> bytes:
-    """The body of the response. `secrets` are parameters of the URL that no message has. `timeout_s` is for the whole
-    request, however slowly the response arrives."""
-    until_s = time.monotonic() + timeout_s
-    content_type = {"Content-Type": "application/json"}
-    request = urllib.request.Request(add_parameters(url, secrets), body, {**content_type, **headers}, method="POST")
+def read_key(path: str) -> str:
+    """Return the first line of a file with a key."""
     try:
-        with _OPENER.open(request, timeout=max(timeout_s, 0.001)) as response:
+        with open_regular(path) as file:
+            key = file.readline(_KEY_BYTES).decode("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise OperatorError(f"cannot read a key from {path}: {getattr(error, 'strerror', None) or error}") from None
+    require(bool(key) and key.isprintable(), f"{path} has no key in its first line")
+    return key
+
+
+class Endpoint(NamedTuple):
+    """Where requests to a server go."""
+
+    url: str
+    """Without credentials."""
+    headers: Mapping[str, str]
+    secrets: tuple[str, ...]
+    """Parameters of the URL that no message has."""
+
+
+def open_endpoint(url: str, path: str = "", key_file: str = "") -> Endpoint:
+    """Return where requests to a path below a URL go, with the credentials of the URL, or the key in a file or in the
+    environment. The query of the URL stays behind the path."""
+    place, mark, query = url.partition("?")
+    credentials = find_credentials(url)
+    return Endpoint(
+        f"{place.rstrip('/')}{path}{mark}{query}", make_authorization(credentials, key_file), credentials.parameters
+    )
+
+
+def request(
+    endpoint: Endpoint,
+    body: bytes | None,
+    timeout_s: float,
+    bytes_max: int,
+    note_headers: Callable[[Any], object] = lambda headers: None,
+) -> bytes:
+    """Send a request, which is a POST if it has a body, and return the body of the response. `timeout_s` is for the
+    whole request, however slowly the response arrives. `note_headers` is given the headers of every response."""
+    until_s = time.monotonic() + timeout_s
+    url = endpoint.url
+    content_type = {} if body is None else {"Content-Type": "application/json"}
+    sent = urllib.request.Request(add_parameters(url, endpoint.secrets), body, {**content_type, **endpoint.headers})
+    try:
+        with _OPENER.open(sent, timeout=max(timeout_s, 0.001)) as response:
+            note_headers(response.headers)
             return _read(response, until_s, bytes_max)
     except urllib.error.HTTPError as error:
         with error:
-            raise _translate_error(url, secrets, error) from None
+            note_headers(error.headers)
+            raise _translate_error(url, endpoint.secrets, error) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise RetryableError(f"cannot reach {url}: {reason or type(reason).__name__}") from None
@@ -112,10 +154,10 @@ def _translate_error(url: str, secrets: tuple[str, ...], error: urllib.error.HTT
     for secret in secrets:  # a server may repeat the address
         message = message.replace(secret.partition("=")[2] or secret, "***")
     summary = f"{url} returned {error.code}" + (f": {message}" if message else "")
-    if error.code in _KEY_REFUSED:
-        return RefusedError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key", url)
+    if error.code in KEY_REFUSED:
+        return RefusedError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key", url, error.code)
     if error.code in _WRONG_ADDRESS:
-        return RefusedError(f"{summary}; check the address of the provider", url)
+        return RefusedError(f"{summary}; check the address of the provider", url, error.code)
     if error.code in RETRYABLE_STATUSES:
         return RetryableError(summary, parse_retry_after(error.headers))
     return StageError(summary, category="provider")

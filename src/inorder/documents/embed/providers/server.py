@@ -4,19 +4,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
 
 from inorder.documents.embed.providers.base import BatchTally, Matrix, normalize_rows, replace_surrogates
-from inorder.errors import StageError, require
-from inorder.host.credentials import find_credentials
+from inorder.errors import StageError
 from inorder.lanes import LaneStatistics
-
-from .calls import ServerCall, ServerCalls
-from .http import make_authorization, post
-from .limits import ServerLimits, estimate_tokens
+from inorder.models.address import parse_address
+from inorder.models.calls import ServerCall, ServerCalls
+from inorder.models.http import open_endpoint, request
+from inorder.models.limits import ServerLimits, estimate_tokens
 
 
 class ServerProtocol(msgspec.Struct, frozen=True):
@@ -68,15 +66,7 @@ _HARMLESS = "dimensions"
 
 def parse_server_address(kind: str, address: str) -> tuple[str, str]:
     """The URL and the model in `URL` or `URL#MODEL`. Raises OperatorError for an invalid one."""
-    url, _, model = address.partition("#")
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_valid = False
-    require(is_valid, f"{kind}:URL must be an http address such as {kind}:http://localhost:8080, got {url!r}")
-    require(kind != "openai" or bool(model), f"openai:URL#MODEL needs the name of a model: openai:{url}#NAME")
-    return url, model
+    return parse_address(address, kind, needs_model=kind == "openai")
 
 
 def open_server(
@@ -89,16 +79,14 @@ def open_server(
     """The provider at `URL` or `URL#MODEL`, without credentials. No request is sent yet."""
     url, model = parse_server_address(kind, address)
     protocol = PROTOCOLS[kind]
-    place, mark, query = url.partition("?")
-    shown = f"{place.rstrip('/')}{protocol.path}{mark}{query}"
-    credentials = find_credentials(url)
-    headers = make_authorization(credentials)
+    target = open_endpoint(url, protocol.path)
     batches = BatchTally()
 
     def send(body: bytes, timeout_s: float) -> bytes:
-        return post(shown, body, headers, timeout_s, limits.answer_bytes_max, credentials.parameters)
+        return request(target, body, timeout_s, limits.answer_bytes_max, calls.note_headers)
 
     question = msgspec.json.encode(protocol.body(model, [_HARMLESS]))
+    place = url.partition("?")[0]
     calls = ServerCalls(kind, send, limits, clock, wait, url=place, question=question, on_retry=batches.add_retry)
     return ServerProvider(f"{kind}:{address}", protocol, model, calls, limits, batches)
 

@@ -13,18 +13,21 @@ with the same error until it has answered the harmless question.
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from inorder.errors import StageError
 from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmitted, Reason, TaskCancelled, Ticket
 
 from .http import RetryableError
-from .limits import ServerLimits, TokenPacer
+from .limits import Reservation, ServerLimits, TokenPacer, read_rate_limits
 
 Send = Callable[[bytes, float], bytes]
 """Sends one attempt: the body, and its timeout in seconds."""
 
 _CHECK_S = 0.5
 """A server that is down is not asked more often than this whether it is back."""
+_RESET_S_MAX = 60.0
+"""How long a server without tokens or requests left is waited for. Then it says itself whether that was enough."""
 _CLOSE_S = 1.0
 """How long `close` waits for requests in flight."""
 
@@ -39,11 +42,15 @@ class _NoAnswerError(StageError):
 class ServerCall:
     """A request with all its attempts."""
 
-    def __init__(self, body: bytes, tokens: int, deadline_at_s: float) -> None:
+    def __init__(self, body: bytes, tokens: int, deadline_at_s: float, priority: int = 0) -> None:
         self.body = body
         self.tokens = tokens
         self.deadline_at_s = deadline_at_s
+        self.priority = priority
         self.attempts = 0
+        self.reservation: Reservation | None = None
+        self.seconds = 0.0
+        """How long the last attempt took."""
         self.ticket: Ticket[bytes] | None = None
 
 
@@ -78,7 +85,7 @@ class ServerCalls:
         self._cancel = CancelToken()
         self._wait = wait or self._closing.wait
         self._not_before_s = clock()
-        self._pacer = TokenPacer(limits.tokens_per_minute)
+        self._pacer = TokenPacer(limits.tokens_per_minute, limits.tokens_charged)
         self._lane = Lane(
             LaneConfig(
                 name=name,
@@ -95,17 +102,38 @@ class ServerCalls:
         """Whether the next call waits for its turn."""
         return not self._pacer.is_free(self._clock())
 
-    def begin(self, body: bytes, tokens: int = 0) -> ServerCall:
-        """Start a call with texts of `tokens` tokens. Waits for a place in the lane."""
+    def begin(self, body: bytes, tokens: int = 0, priority: int = 0) -> ServerCall:
+        """Start a call that declares `tokens` tokens. Waits for a place in the lane; a call with a higher priority gets
+        one first."""
         if self._outage is not None:
             self._require_answer(self._outage)
-        call = ServerCall(body, tokens, self._clock() + self._limits.deadline_s)
+        call = ServerCall(body, tokens, self._clock() + self._limits.deadline_s, priority)
         try:
             self._submit(call)
         except _NoAnswerError as error:
             self._require_answer(error)
             raise
         return call
+
+    def settle(self, call: ServerCall, used_tokens: int) -> None:
+        """Note how many tokens a call has used, of those that it declared."""
+        if call.reservation is not None:
+            self._pacer.settle(call.reservation, call.tokens, used_tokens)
+
+    def note_headers(self, headers: Any) -> None:
+        """Mind what a response says of the server's limits. A limit that the user has set is not changed by it."""
+        found = read_rate_limits(headers)
+        now_s = self._clock()
+        if found.tokens and self._limits.tokens_per_minute is None and found.tokens != self._pacer.limit:
+            self._pacer.change(found.tokens)
+        if found.requests and self._limits.rate_per_s is None:
+            rate_per_s = found.requests / 60
+            if rate_per_s != self._lane.config.rate_per_s:
+                self._lane.change(rate_per_s=rate_per_s, burst=max(1, found.requests // 60))
+        if found.tokens_left == 0 and found.tokens_reset_s:
+            self._pacer.pause(now_s + min(found.tokens_reset_s, _RESET_S_MAX))
+        if found.requests_left == 0 and found.requests_reset_s:
+            self._not_before_s = max(self._not_before_s, now_s + min(found.requests_reset_s, _RESET_S_MAX))
 
     def finish(self, call: ServerCall) -> bytes:
         """The response, after as many attempts as needed and allowed."""
@@ -164,20 +192,27 @@ class ServerCalls:
         if pause_s > 0:
             self._check_deadline(call, pause_s, "the server asked for a longer pause")
             self._wait(pause_s)
-        turn_s = self._pacer.reserve(call.tokens, self._clock())
+        call.reservation = self._pacer.reserve(call.tokens, self._clock())
+        turn_s = call.reservation.starts_s - self._clock()
         if turn_s > 0:
             call.deadline_at_s += turn_s
             self._wait(turn_s)
         call.attempts += 1
         left_s = call.deadline_at_s - self._clock()
-        call.ticket = self._lane.submit(self._attempt, call, deadline_s=left_s, cancel=self._cancel)
+        call.ticket = self._lane.submit(
+            self._attempt, call, priority=call.priority, deadline_s=left_s, cancel=self._cancel
+        )
 
     def _attempt(self, call: ServerCall) -> bytes:
         """The task of the lane."""
         left_s = call.deadline_at_s - self._clock()
         if left_s <= 0:
             raise RetryableError("the request was queued for too long")
-        return self._send(call.body, left_s)
+        began_s = self._clock()
+        try:
+            return self._send(call.body, left_s)
+        finally:
+            call.seconds = self._clock() - began_s
 
     def _wait_for_response(self, call: ServerCall) -> bytes:
         ticket = call.ticket
