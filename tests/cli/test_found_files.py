@@ -120,7 +120,7 @@ def test_a_watch_says_what_is_no_regular_file_and_hears_a_signal(made: CommandLi
     os.mkfifo(data / "library.sqlite")
     program = made.start("watch", "sources", "--data", str(data), "--policy", "io")
     assert program.stderr is not None
-    assert any("library.sqlite cannot be opened: not a regular file" in line for line in program.stderr)
+    assert any(f"not a regular file ({data}/library.sqlite)" in line for line in program.stderr)
     program.send_signal(signal.SIGTERM)
     assert made.end_of(program).code == 143
 

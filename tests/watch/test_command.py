@@ -40,7 +40,7 @@ class Watch:
 
 def list_documents(cli: CommandLine) -> set[str]:
     """The documents that a search finds."""
-    found = cli.run("search", "lamp", "-k", "100", "--json").json
+    found = cli.run("search", "lamp", "--mode", "lexical", "-k", "100", "--json").json
     return {hit["path"].rpartition("/")[2] for hit in found["hits"]}
 
 
