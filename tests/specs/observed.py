@@ -37,6 +37,7 @@ LEASE_MS = 400
 AT_DEADLINE = Tick()
 FLAKY = Failure(category=Category.IO, message="busy", retryable=True)
 HOPELESS = Failure(category=Category.INPUT, message="unreadable")
+NO_MONEY = Failure(category=Category.PROVIDER, message="no money", retryable=True, budget="--cost-max 1 is reached")
 
 
 def done(seq: int, attempt: int = 1) -> Envelope:
@@ -158,6 +159,7 @@ def _before_a_stop(kind: StopKind) -> tuple[Kernel, Event]:
     events: dict[StopKind, Event] = {
         StopKind.CANCELLED: CancelRequested("somebody"),
         StopKind.ERROR_BUDGET: Finished(1, [failed(1, HOPELESS)]),
+        StopKind.BUDGET: Finished(1, [failed(1, NO_MONEY)]),
         StopKind.INFRASTRUCTURE: WorkerLost(1, Loss.INFRASTRUCTURE),
     }
     return kernel, events[kind]

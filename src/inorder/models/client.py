@@ -21,7 +21,7 @@ from .address import parse_address
 from .answers import Answer, AnswerStore
 from .budget import ModelBudget
 from .calls import ServerCalls
-from .http import KEY_REFUSED, RefusedError, RetryableError, open_endpoint, request
+from .http import KEY_REFUSED, RefusedError, RetryableError, open_server_address, request
 from .limits import ServerLimits, estimate_tokens
 from .question import ModelInput, Question
 
@@ -110,8 +110,8 @@ class ModelClient:
         self._limits = limits = limits or ServerLimits()
         self._answers_max = answers_max
         self._clock = clock
-        self._chat = open_endpoint(url, "/chat/completions", key_file)
-        self._models = open_endpoint(url, "/models", key_file)
+        self._chat = open_server_address(url, "/chat/completions", key_file)
+        self._models = open_server_address(url, "/models", key_file)
         self._lock = threading.Lock()
         self._asking: dict[str, threading.Event] = {}
         self._statistics = ModelStatistics()

@@ -84,7 +84,7 @@ def read_key(path: str) -> str:
     return key
 
 
-class Endpoint(NamedTuple):
+class ServerAddress(NamedTuple):
     """Where requests to a server go."""
 
     url: str
@@ -94,18 +94,18 @@ class Endpoint(NamedTuple):
     """Parameters of the URL that no message has."""
 
 
-def open_endpoint(url: str, path: str = "", key_file: str = "") -> Endpoint:
+def open_server_address(url: str, path: str = "", key_file: str = "") -> ServerAddress:
     """Return where requests to a path below a URL go, with the credentials of the URL, or the key in a file or in the
     environment. The query of the URL stays behind the path."""
     place, mark, query = url.partition("?")
     credentials = find_credentials(url)
-    return Endpoint(
+    return ServerAddress(
         f"{place.rstrip('/')}{path}{mark}{query}", make_authorization(credentials, key_file), credentials.parameters
     )
 
 
 def request(
-    endpoint: Endpoint,
+    address: ServerAddress,
     body: bytes | None,
     timeout_s: float,
     bytes_max: int,
@@ -114,9 +114,9 @@ def request(
     """Send a request, which is a POST if it has a body, and return the body of the response. `timeout_s` is for the
     whole request, however slowly the response arrives. `note_headers` is given the headers of every response."""
     until_s = time.monotonic() + timeout_s
-    url = endpoint.url
+    url = address.url
     content_type = {} if body is None else {"Content-Type": "application/json"}
-    sent = urllib.request.Request(add_parameters(url, endpoint.secrets), body, {**content_type, **endpoint.headers})
+    sent = urllib.request.Request(add_parameters(url, address.secrets), body, {**content_type, **address.headers})
     try:
         with _OPENER.open(sent, timeout=max(timeout_s, 0.001)) as response:
             note_headers(response.headers)
@@ -124,7 +124,7 @@ def request(
     except urllib.error.HTTPError as error:
         with error:
             note_headers(error.headers)
-            raise _translate_error(url, endpoint.secrets, error) from None
+            raise _translate_error(url, address.secrets, error) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise RetryableError(f"cannot reach {url}: {reason or type(reason).__name__}") from None

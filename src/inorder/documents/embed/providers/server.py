@@ -13,7 +13,7 @@ from inorder.errors import StageError
 from inorder.lanes import LaneStatistics
 from inorder.models.address import parse_address
 from inorder.models.calls import ServerCall, ServerCalls
-from inorder.models.http import open_endpoint, request
+from inorder.models.http import open_server_address, request
 from inorder.models.limits import ServerLimits, estimate_tokens
 
 
@@ -79,7 +79,7 @@ def open_server(
     """The provider at `URL` or `URL#MODEL`, without credentials. No request is sent yet."""
     url, model = parse_server_address(kind, address)
     protocol = PROTOCOLS[kind]
-    target = open_endpoint(url, protocol.path)
+    target = open_server_address(url, protocol.path)
     batches = BatchTally()
 
     def send(body: bytes, timeout_s: float) -> bytes:
