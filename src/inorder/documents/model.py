@@ -16,6 +16,11 @@ Box = tuple[float, float, float, float]
 Link = tuple[str, str]
 """Text and target."""
 
+SpanKind = Literal["bold", "italic", "code", "formula", "footnote"]
+Span = tuple[SpanKind, int, int]
+"""What a part of a text is, and where it begins and ends in it. A formula is LaTeX; a footnote is the number or name of
+one, in brackets."""
+
 
 class Block(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """Base of all blocks: where a block is on its page, and its links."""
@@ -25,6 +30,8 @@ class Block(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     box: Box | None = None
     links: list[Link] = []
     """The links in the text, in its order. Those of a table are with its cells."""
+    spans: list[Span] = []
+    """Emphasis and other marked parts of the text, by where they begin. Those of a table are with its cells."""
 
 
 class Title(Block, tag="title"):
@@ -57,8 +64,9 @@ class Paragraph(Block, tag="paragraph"):
     """
 
     text: str
-    source: Literal["", "field", "note", "stamp"] = ""
-    """What it is if it is not printed on its page: the value of a form field, a note or free text, or a stamp."""
+    source: Literal["", "field", "note", "stamp", "footnote"] = ""
+    """What it is if it is not running text: the value of a form field, a comment, a note or free text, a stamp, or a
+    footnote, which begins with its number or name in brackets if the document has one."""
 
 
 class ListItem(Block, tag="list_item"):
@@ -101,6 +109,7 @@ class Cell(msgspec.Struct, gc=False, omit_defaults=True):
     """How many rows and columns the cell spans."""
     is_header: bool = False
     links: tuple[Link, ...] = ()
+    spans: tuple[Span, ...] = ()
 
 
 class Table(Block, tag="table"):
@@ -127,7 +136,7 @@ class Picture(Block, tag="picture"):
 
 
 class Formula(Block, tag="formula"):
-    """A formula, in the notation of the source.
+    """A formula: LaTeX where the source has LaTeX or Office Math, else the text of the source.
 
     >>> Formula(text="E = mc^2").text
     'E = mc^2'

@@ -25,7 +25,7 @@ def cell(text: str, attributes: str = "") -> str:
     return f"<a:tc {attributes}><a:txBody>{line(text)}</a:txBody></a:tc>"
 
 
-def make_pptx(*slides: str, notes: str = "", links: str = "") -> bytes:
+def make_pptx(*slides: str, notes: str = "", links: str = "", parts: dict[str, str] | None = None) -> bytes:
     """A presentation with these slides; the notes and the relations of links belong to the first of them."""
     files = {
         "_rels/.rels": relations(relation("r1", "officeDocument", "ppt/presentation.xml")),
@@ -41,12 +41,19 @@ def make_pptx(*slides: str, notes: str = "", links: str = "") -> bytes:
         files[f"ppt/slides/slide{number}.xml"] = (
             f'<p:sld xmlns:p="{P}" xmlns:a="{A}" xmlns:r="{OFFICE}">{content}</p:sld>'
         )
+    files |= parts or {}
     if notes:
         files["ppt/notesSlides/notes.xml"] = f'<p:notes xmlns:p="{P}" xmlns:a="{A}">{notes}</p:notes>'
     return archive({name: content.encode() for name, content in files.items()})
 
 
-def make_xlsx(*sheets: tuple[str, str], strings: tuple[str, ...] = (), styles: str = "", links: str = "") -> bytes:
+def make_xlsx(
+    *sheets: tuple[str, str],
+    strings: tuple[str, ...] = (),
+    styles: str = "",
+    links: str = "",
+    parts: dict[str, str] | None = None,
+) -> bytes:
     """A workbook: the name of each sheet, and its rows in SpreadsheetML. The relations of links belong to the first."""
     files = {
         "_rels/.rels": relations(relation("r1", "officeDocument", "xl/workbook.xml")),
@@ -61,6 +68,7 @@ def make_xlsx(*sheets: tuple[str, str], strings: tuple[str, ...] = (), styles: s
         "xl/sharedStrings.xml": f'<sst xmlns="{X}">{"".join(f"<si><t>{text}</t></si>" for text in strings)}</sst>',
         "xl/worksheets/_rels/sheet0.xml.rels": relations(links),
         "xl/styles.xml": f'<styleSheet xmlns="{X}">{styles}</styleSheet>',
+        **(parts or {}),
     }
     for number, (_, rows) in enumerate(sheets):
         files[f"xl/worksheets/sheet{number}.xml"] = f'<worksheet xmlns="{X}" xmlns:r="{OFFICE}">{rows}</worksheet>'

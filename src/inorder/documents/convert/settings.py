@@ -23,7 +23,7 @@ from inorder.errors import require
 from .plugin_steps import NO_STEPS, find_steps
 
 NAME = "doctags"
-VERSION = 2
+VERSION = 3
 """To be raised whenever the format of a stored document changes."""
 ANY = "any"
 """The kind of an object that must be fetched to tell its kind."""

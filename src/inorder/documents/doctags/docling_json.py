@@ -1,12 +1,12 @@
 """Writes a document as DoclingDocument JSON, version 1.10: exact, and the same bytes for the same document.
 
-The format has no field for warnings, for the reader, and for unknown languages: they are left out. Links are in `orig`,
-written into the text as `[text](target)`; `text` is without them. Page headers and footers are in the layer
-`furniture`. A table is written as its cells; the grid follows from them. The JSON is written without docling-core; the
-tests prove that docling-core loads it unchanged.
+The format has no field for warnings, for the reader, for unknown languages, and for emphasis of a part of a text: they
+are left out. Links are in `orig`, written into the text as `[text](target)`; `text` is without them. Page headers and
+footers are in the layer `furniture`. A table is written as its cells; the grid follows from them. The JSON is written
+without docling-core; the tests prove that docling-core loads it unchanged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from inorder.documents.model import (
     ListItem,
     Paragraph,
     Picture,
+    Span,
     Table,
     Title,
 )
@@ -77,7 +78,8 @@ class _Writer:
     def add(self, unit: OutlineItem) -> Item:
         """Add a block or list at the top level. Returns its reference."""
         if isinstance(unit, Paragraph):
-            return self._add_text("text", unit.text, self._locate(unit, len(unit.text)), orig=_write_orig(unit))
+            label = "footnote" if unit.source == "footnote" else "text"
+            return self._add_text(label, unit.text, self._locate(unit, len(unit.text)), orig=_write_orig(unit))
         if isinstance(unit, ListNode):
             return self._add_list(unit, _BODY)
         if isinstance(unit, Table):
@@ -211,9 +213,27 @@ def insert_links(text: str, links: Sequence[Link]) -> str:
     """Write links into a text as `[text](target)`, each at the next occurrence of its own text."""
     parts: list[str] = []
     reached = 0
+    for begin, end, target in place_links(text, links):
+        parts += (text[reached:begin], "[", text[begin:end], "](", target, ")")
+        reached = end
+    return "".join((*parts, text[reached:]))
+
+
+def place_links(text: str, links: Sequence[Link], spans: Sequence[Span] = ()) -> Iterator[tuple[int, int, str]]:
+    """Where each link begins and ends, at the next occurrence of its text, and its target. An occurrence that is only a
+    part of some code is not that of a link."""
+    codes = [span for span in spans if span[0] == "code"]
+    reached = 0
     for label, target in links:
         at = text.find(label, reached) if label else -1
+        end = at + len(label)
+        while codes and at >= 0 and (inside := next((code for code in codes if _is_part(at, end, code)), None)):
+            at = text.find(label, inside[2])
+            end = at + len(label)
         if at >= 0:
-            parts += (text[reached:at], "[", label, "](", target, ")")
-            reached = at + len(label)
-    return "".join((*parts, text[reached:]))
+            reached = end
+            yield at, end, target
+
+
+def _is_part(begin: int, end: int, span: Span) -> bool:
+    return span[1] <= begin and end <= span[2] and (begin, end) != span[1:]

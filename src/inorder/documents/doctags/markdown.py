@@ -6,7 +6,7 @@ Values of form fields, notes and stamps have their kind before them.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from inorder.documents.model import (
     Cell,
@@ -14,7 +14,6 @@ from inorder.documents.model import (
     Document,
     Formula,
     Heading,
-    Link,
     ListItem,
     Paragraph,
     Picture,
@@ -23,12 +22,12 @@ from inorder.documents.model import (
 )
 
 from .cells import count_header_rows, expand_grid
-from .docling_json import insert_links
+from .markdown_text import escape, write_text
 from .outline import ListNode, OutlineItem, group_lists
 
 _LEVEL_MAX = 6
-_SPECIAL = re.compile(r"[\\`*\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~|&(?=#?\w+;)|\$")
 _BLOCK_START = re.compile(r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|-+\s*$|\|)|\d{1,9}(?=[.)](?:\s|$))")
+_FOOTNOTE = re.compile(r"\A(\[\^[^\]]+\]) ")
 _FENCE = re.compile(r"^`{3,}", re.MULTILINE)
 
 
@@ -36,11 +35,6 @@ def write_markdown(document: Document) -> str:
     """The Markdown of a document; it ends with a line break, unless it is empty."""
     parts = [part for unit in group_lists(document.blocks) if (part := _write_unit(unit))]
     return "".join(f"{part}\n\n" for part in parts).removesuffix("\n")
-
-
-def escape(text: str) -> str:
-    """Escape what Markdown would read as syntax within a line of text."""
-    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _escape_start(text: str) -> str:
@@ -56,7 +50,7 @@ def _write_unit(unit: OutlineItem) -> str:
             return _write_paragraph(unit)
         case Heading() | Title():  # a heading is one level below the title of the document
             level = max(unit.level, 1) + 1 if isinstance(unit, Heading) else 1
-            return f"{'#' * min(level, _LEVEL_MAX)} {_write_links(_escape_heading(unit.text), unit.links)}"
+            return f"{'#' * min(level, _LEVEL_MAX)} {_write_heading(unit)}"
         case ListNode():
             return "\n".join(_write_entries(unit, ""))
         case Code():
@@ -71,23 +65,20 @@ def _write_unit(unit: OutlineItem) -> str:
     return ""
 
 
-def _escape_heading(text: str) -> str:
-    escaped = escape(text)
-    return re.sub(r"(?<!\S)(#+)$", r"\\\1", escaped)
+def _write_heading(block: Heading | Title) -> str:
+    """The text of a heading. Emphasis of the whole of it is left out."""
+    spans = [span for span in block.spans if span[0] == "code" or span[1] > 0 or span[2] < len(block.text)]
+    return re.sub(r"(?<!\S)(#+)$", r"\\\1", write_text(block.text, block.links, spans))
 
 
 def _write_paragraph(block: Paragraph) -> str:
-    text = _write_links(escape(block.text), block.links)
-    return f"*({block.source})* {text}" if block.source else _escape_start(text)
-
-
-def _write_links(text: str, links: Sequence[Link]) -> str:
-    """An escaped text with its links."""
-    return insert_links(text, [(escape(label), _escape_target(target)) for label, target in links]) if links else text
-
-
-def _escape_target(target: str) -> str:
-    return f"<{target}>" if re.search(r"[\s()]", target) else target
+    text = write_text(block.text, block.links, block.spans)
+    match block.source:
+        case "":
+            return _escape_start(text)
+        case "footnote":
+            return _FOOTNOTE.sub(r"\1: ", text)
+    return f"*({block.source})* {text}"
 
 
 def _write_code(block: Code) -> str:
@@ -115,7 +106,7 @@ def _write_table(table: Table) -> str:
 
 
 def _write_cell(cell: Cell) -> str:
-    return _write_links(escape(cell.text), cell.links).replace("|", "\\|")
+    return write_text(cell.text, cell.links, cell.spans).replace("|", "\\|")
 
 
 def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
@@ -130,7 +121,7 @@ def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
 
 
 def _write_item(item: ListItem) -> str:
-    return _escape_start(_write_links(escape(item.text), item.links))
+    return _escape_start(write_text(item.text, item.links, item.spans))
 
 
 def _find_number(marker: str, number: int) -> int:

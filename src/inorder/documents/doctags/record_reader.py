@@ -5,6 +5,7 @@ captions without a table or picture, check boxes. Positions on pages are left ou
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from inorder.documents.model import (
     AnyBlock,
@@ -96,7 +97,8 @@ class _Walk:
                 return Picture(caption=self._read_caption(item))
         if item.data is not None:
             return self._make_table(item, item.data)
-        return Paragraph(text=item.text, links=find_links(item))
+        source: Literal["", "footnote"] = "footnote" if item.label == "footnote" else ""
+        return Paragraph(text=item.text, links=find_links(item), source=source)
 
     def _make_table(self, item: Item, data: Grid) -> Table:
         cells = [

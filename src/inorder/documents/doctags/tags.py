@@ -8,7 +8,7 @@ with neither position nor caption is not written.
 
 import re
 
-from inorder.documents.model import Code, Document, Formula, Furniture, Heading, Picture, Table, Title
+from inorder.documents.model import Code, Document, Formula, Furniture, Heading, Paragraph, Picture, Table, Title
 
 from .cells import grid_tags
 from .code_languages import language_name
@@ -63,6 +63,8 @@ def _write_unit(unit: OutlineItem, at: str, sizes: Sizes) -> str:
             tag = f"page_{unit.kind}"
         case Title() | Formula():
             tag = "title" if isinstance(unit, Title) else "formula"
+        case Paragraph(source="footnote"):
+            tag = "footnote"
         case _:
             tag = "text"
     return f"<{tag}>{at}{unit.text.strip()}</{tag}>"

@@ -7,8 +7,9 @@ item; text that follows immediately is appended to it, because a list with parag
 
 import msgspec
 
-from inorder.documents.model import AnyBlock, Heading, ListItem, Paragraph, Picture, Title
+from inorder.documents.model import AnyBlock, Heading, ListItem, Paragraph, Picture, Span, SpanKind, Title
 
+from .spans import Mark, collapse_marked, move_spans
 from .whitespace import collapse_whitespace
 
 ITEM_LENGTH_MAX = 10_000
@@ -36,6 +37,8 @@ class BlockBuilder:
         self.parts: list[str] = []
         """Text since the last block. Readers append to it directly."""
         self.links: list[tuple[str, str]] = []
+        self.marks: list[Mark] = []
+        """Marked pieces of the current text."""
         self.pictures: list[Picture] = []
         """Pictures within the current text. They are added after its block."""
         self.lists: list[OpenList] = []
@@ -45,35 +48,52 @@ class BlockBuilder:
     def flush(self) -> None:
         """End the current block, if there is one."""
         if parts := self.parts:
-            text = collapse_whitespace(parts[0] if len(parts) == 1 else "".join(parts))
+            spans: list[Span] = []
+            if self.marks:
+                text, spans = collapse_marked(parts, self.marks)
+                self.marks.clear()
+            else:
+                text = collapse_whitespace(parts[0] if len(parts) == 1 else "".join(parts))
             parts.clear()
             if not text:
                 pass
             elif self.heading:
-                self.blocks.append(Heading(text, self.heading, links=self.links))
+                self.blocks.append(Heading(text, self.heading, links=self.links, spans=spans))
             elif self.lists:
                 within = self.lists[-1]
                 if within.is_pending:
                     within.is_pending = False
                     within.item = item = ListItem(
-                        text, within.depth, within.is_ordered, within.marker, links=self.links
+                        text, within.depth, within.is_ordered, within.marker, links=self.links, spans=spans
                     )
                     self.blocks.append(item)
                 else:
-                    self._continue_item(text, within.item)
+                    self._continue_item(text, within.item, spans)
+            elif spans or self.links:
+                self.blocks.append(Paragraph(text, links=self.links, spans=spans))
             else:
-                self.blocks.append(Paragraph(text, links=self.links) if self.links else Paragraph(text))
+                self.blocks.append(Paragraph(text))
             self.links = []
         if self.pictures:
             self.blocks += self.pictures
             self.pictures.clear()
 
-    def _continue_item(self, text: str, item: ListItem | None) -> None:
+    def _continue_item(self, text: str, item: ListItem | None, spans: list[Span]) -> None:
         if item is not None and self.blocks[-1] is item and len(item.text) < ITEM_LENGTH_MAX:
+            item.spans += move_spans(spans, len(item.text) + 1)
             item.text += " " + text
             item.links += self.links
         else:
-            self.blocks.append(Paragraph(text, links=self.links))
+            self.blocks.append(Paragraph(text, links=self.links, spans=spans))
+
+    def add_marked(self, kind: SpanKind, text: str) -> None:
+        """Add a piece of text that is marked as a whole."""
+        self.marks.append((kind, len(self.parts), len(self.parts) + 1))
+        self.parts.append(text)
+
+    def mark_from(self, kind: SpanKind, begin: int) -> None:
+        """Mark the pieces of the current text from this one on."""
+        self.marks.append((kind, begin, len(self.parts)))
 
     def add(self, blocks: list[AnyBlock]) -> None:
         """Add finished blocks."""
@@ -123,7 +143,7 @@ def mark_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
         for heading in headings:
             heading.level = max(heading.level - 1, 1)
         at = next(number for number, block in enumerate(blocks) if block is first_level[0])
-        blocks[at] = Title(first_level[0].text, links=first_level[0].links)
+        blocks[at] = Title(first_level[0].text, links=first_level[0].links, spans=first_level[0].spans)
         return blocks
     title = collapse_whitespace(stated)
     if title and all(heading.text != title for heading in headings):

@@ -5,11 +5,13 @@ with a cell that spans thousands of columns, becomes paragraphs, one per row: no
 nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from inorder.documents.model import AnyBlock, Cell, Link, Paragraph, Table
+from inorder.documents.model import AnyBlock, Cell, Link, Paragraph, Span, Table
+
+from .spans import move_spans
 
 COLUMNS_MAX = 16_384
 """As many as Excel and LibreOffice have."""
@@ -25,6 +27,22 @@ class TableBudget:
     def __init__(self) -> None:
         self.positions_left = POSITIONS_TOTAL_MAX
         self.warnings: list[str] = []
+
+
+class CellText:
+    """The text of a cell whose end has not been reached: its paragraphs, with their links and spans."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.links: list[Link] = []
+        self.spans: list[Span] = []
+
+    def add(self, text: str, spans: Iterable[Span], links: Iterable[Link]) -> None:
+        """Add a paragraph."""
+        if text:
+            self.spans += move_spans(spans, len(self.text) + 1 if self.text else 0)
+            self.text = f"{self.text} {text}" if self.text else text
+        self.links += links
 
 
 class TableGrid:
@@ -90,6 +108,11 @@ class TableGrid:
         """Set the links of the last cell, or of one before it."""
         if links:
             self._cells[-back].links = tuple(links)
+
+    def set_spans(self, spans: Sequence[Span], back: int = 1) -> None:
+        """Set the spans of the last cell, or of one before it."""
+        if spans:
+            self._cells[-back].spans = tuple(spans)
 
     def _is_full(self, row: int) -> bool:
         """Whether the grid with this row is too large."""

@@ -24,7 +24,7 @@ def test_headings_of_both_kinds() -> None:
         Title(text="Tale"),
         Heading(text="One", level=1),
         Heading(text="Two", level=1),
-        Heading(text="Deep x", level=2),
+        Heading(text="Deep x", level=2, spans=[("italic", 0, 4), ("code", 5, 6)]),
     ]
 
 

@@ -1,14 +1,23 @@
 """Turns paragraphs of a DOCX file into blocks, by their style, their list, and the block before."""
 
-from inorder.documents.model import AnyBlock, Code, Formula, Heading, ListItem, Paragraph, Picture, Title
+from typing import NamedTuple
+
+from inorder.documents.model import AnyBlock, Code, Formula, Heading, ListItem, Paragraph, Picture, Span, Title
 from inorder.documents.readers.office.package import LinkedText
-from inorder.documents.readers.whitespace import collapse_whitespace
+from inorder.documents.readers.spans import move_spans
 
 from .numbering import Numbering
 from .styles import OUTLINE_LEVELS, DocxStyle, DocxStyleSheet
 
 _NO_STYLE = DocxStyle()
-_MATH_EMPTY = ("^()", "_()")
+
+
+class _Place(NamedTuple):
+    """The place of a paragraph in a list."""
+
+    depth: int
+    is_ordered: bool
+    marker: str
 
 
 class OpenParagraph(LinkedText):
@@ -16,13 +25,13 @@ class OpenParagraph(LinkedText):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pictures: list[Picture] = []
+        self.pictures: list[AnyBlock] = []
+        """Pictures and charts in it."""
         self.style_id = ""
         self.number_id = ""
         self.list_level = -1
         self.outline = OUTLINE_LEVELS
         self.has_words = False
-        self.has_math = False
         self.is_display = False
         """Whether it has a formula on a line of its own."""
 
@@ -32,7 +41,7 @@ class ParagraphClassifier:
 
     def __init__(self, styles: DocxStyleSheet, numbering: Numbering) -> None:
         self.blocks: list[AnyBlock] = []
-        self._styles = styles
+        self.styles = styles
         self._numbering = numbering
         self._caption: Paragraph | None = None
         """The last caption that did not follow a picture."""
@@ -40,15 +49,13 @@ class ParagraphClassifier:
 
     def add(self, paragraph: OpenParagraph) -> None:
         """Add the block of a finished paragraph, and its pictures."""
-        raw = "".join(paragraph.parts)
-        if paragraph.has_math:
-            for empty in _MATH_EMPTY:
-                raw = raw.replace(empty, "")
-        style = self._styles.style(paragraph.style_id) if paragraph.style_id else _NO_STYLE
+        style = self.styles.style(paragraph.style_id) if paragraph.style_id else _NO_STYLE
         if style.role == "code":
-            self._add_code(raw)
-        elif text := collapse_whitespace(raw):
-            self._add_text(text, paragraph, style)
+            self._add_code("".join(paragraph.parts))
+        else:
+            text, spans = paragraph.collapse()
+            if text:
+                self._add_text(text, spans, paragraph, style)
         self.blocks += paragraph.pictures
 
     def finish(self) -> list[AnyBlock]:
@@ -64,25 +71,32 @@ class ParagraphClassifier:
         self.blocks.pop()
         return self._caption.text
 
-    def _add_text(self, text: str, paragraph: OpenParagraph, style: DocxStyle) -> None:
-        if paragraph.outline < OUTLINE_LEVELS:
-            self.blocks.append(Heading(text=text, level=paragraph.outline + 1, links=paragraph.links))
-        elif style.role == "heading":
-            self.blocks.append(Heading(text=text, level=style.level, links=paragraph.links))
+    def _add_text(self, text: str, spans: list[Span], paragraph: OpenParagraph, style: DocxStyle) -> None:
+        links = paragraph.links
+        if paragraph.outline < OUTLINE_LEVELS or style.role == "heading":
+            level = paragraph.outline + 1 if paragraph.outline < OUTLINE_LEVELS else style.level
+            place = self._find_place(paragraph, style)
+            if place is not None and place.is_ordered and place.marker:
+                text, spans = f"{place.marker} {text}", move_spans(spans, len(place.marker) + 1)
+            self.blocks.append(Heading(text=text, level=level, links=links, spans=spans))
         elif style.role == "title":
-            self.blocks.append(Title(text=text, links=paragraph.links))
+            self.blocks.append(Title(text=text, links=links, spans=spans))
         elif style.role == "caption":
             self._add_caption(text)
-        elif (number_id := paragraph.number_id or style.number_id) not in ("", "0"):
-            depth = paragraph.list_level if paragraph.list_level >= 0 else style.list_level
-            is_ordered, marker = self._numbering.next_marker(number_id, depth)
-            self.blocks.append(
-                ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker, links=paragraph.links)
-            )
+        elif place := self._find_place(paragraph, style):
+            self.blocks.append(ListItem(text, *place, links=links, spans=spans))
         elif paragraph.is_display and not paragraph.has_words:
             self.blocks.append(Formula(text=text))
         else:
-            self.blocks.append(Paragraph(text=text, links=paragraph.links))
+            self.blocks.append(Paragraph(text=text, links=links, spans=spans))
+
+    def _find_place(self, paragraph: OpenParagraph, style: DocxStyle) -> _Place | None:
+        """The place of a paragraph in its list, whose counter advances; None if it is in none."""
+        number_id = paragraph.number_id or style.number_id
+        if number_id in ("", "0"):
+            return None
+        depth = paragraph.list_level if paragraph.list_level >= 0 else style.list_level
+        return _Place(depth, *self._numbering.next_marker(number_id, depth))
 
     def _add_code(self, text: str) -> None:
         """Every line of code is a paragraph in DOCX. Consecutive lines become one block."""
@@ -97,7 +111,7 @@ class ParagraphClassifier:
         """Captions are below pictures and above tables."""
         last = self.blocks[-1] if self.blocks else None
         if type(last) is Picture:
-            last.caption = text
+            last.caption = f"{text} {last.caption}".rstrip()  # the description of the picture stays
         else:
             self._caption = Paragraph(text=text)
             self.blocks.append(self._caption)

@@ -36,7 +36,10 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
 
 def _has_title(blocks: list[AnyBlock], title: str) -> bool:
     """Whether the blocks have a title already, or a heading with this text."""
-    return any(type(block) is Title or (type(block) is Heading and block.text == title) for block in blocks)
+    return any(
+        type(block) is Title or (type(block) is Heading and (block.text == title or block.text.endswith(f" {title}")))
+        for block in blocks
+    )
 
 
 class _DocxReader:
@@ -52,6 +55,8 @@ class _DocxReader:
         numbering = find_target(self._relations, "numbering") or "word/numbering.xml"
         self._numbering = Numbering(lambda handler: package.parse(numbering, handler))
 
+        self._notes: dict[str, str] = {}
+
     def read_body(self) -> list[AnyBlock]:
         body = self._read_part(self._main, self._relations)
         if not body.is_word:
@@ -59,12 +64,16 @@ class _DocxReader:
         return body.classifier.finish()
 
     def read_notes(self) -> list[AnyBlock]:
-        """Footnotes and endnotes, as paragraphs."""
+        """Footnotes and endnotes with their numbers, and comments with their authors."""
         found: list[AnyBlock] = []
-        for kind in ("footnotes", "endnotes"):
+        for kind in ("footnotes", "endnotes", "comments"):
             target = find_target(self._relations, kind)
             if target:
-                found += self._read_part(target, self._package.read_relations(target)).classifier.finish()
+                blocks = self._read_part(target, self._package.read_relations(target)).classifier.finish()
+                for block in blocks:
+                    if isinstance(block, Paragraph):
+                        block.source = "note" if kind == "comments" else "footnote"
+                found += blocks
         return found
 
     def read_furniture(self) -> list[AnyBlock]:
@@ -87,7 +96,7 @@ class _DocxReader:
 
     def _read_part(self, name: str, relations: dict[str, Relation]) -> Body:
         """Parse a part with text. A missing part has no text."""
-        body = Body(self._styles, self._numbering, relations, self.budget)
+        body = Body(self._package, self._styles, self._numbering, relations, self.budget, self._notes)
         self._package.parse(name, body)
         return body
 

@@ -8,6 +8,8 @@ import re
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import unescape
 
+from inorder.documents.model import SpanKind
+
 Role = Literal["", "title", "heading", "code", "caption"]
 OUTLINE_LEVELS = 9
 _BASED_ON_MAX = 20
@@ -26,6 +28,10 @@ _BASED_ON = _compile_attribute_pattern(b"basedOn")
 _OUTLINE = _compile_attribute_pattern(b"outlineLvl")
 _NUMBER_ID = _compile_attribute_pattern(b"numId")
 _LIST_LEVEL = _compile_attribute_pattern(b"ilvl")
+_EMPHASIS: dict[SpanKind, re.Pattern[bytes]] = {
+    "bold": re.compile(rb"""<(?:\w+:)?b(?:\s[^<>]*?\bval\s*=\s*["']([^"'<>]*)["'])?\s*/?>"""),
+    "italic": re.compile(rb"""<(?:\w+:)?i(?:\s[^<>]*?\bval\s*=\s*["']([^"'<>]*)["'])?\s*/?>"""),
+}
 
 
 class DocxStyle(NamedTuple):
@@ -37,12 +43,14 @@ class DocxStyle(NamedTuple):
     number_id: str = ""
     """The list that paragraphs of this style belong to."""
     list_level: int = 0
+    emphasis: tuple[SpanKind, ...] = ()
+    """What the style makes of the text of a run."""
 
 
 class _StyleElement:
     """The properties in the XML of one style."""
 
-    __slots__ = ("based_on", "list_level", "name", "number_id", "outline")
+    __slots__ = ("based_on", "emphasis", "list_level", "name", "number_id", "outline")
 
     def __init__(self, style_id: str, xml: bytes) -> None:
         self.name = _find_value(_NAME, xml) or style_id
@@ -51,6 +59,7 @@ class _StyleElement:
         self.outline = parse_outline_level(outline) if outline else None
         self.number_id = _find_value(_NUMBER_ID, xml)
         self.list_level = parse_int(_find_value(_LIST_LEVEL, xml))
+        self.emphasis = [kind for kind, pattern in _EMPHASIS.items() if _is_on(pattern, xml)]
 
 
 class DocxStyleSheet:
@@ -77,6 +86,7 @@ class DocxStyleSheet:
     def _resolve(self, style_id: str) -> DocxStyle:
         role: Role = ""
         level, number_id, list_level = 0, "", 0
+        emphasis: dict[SpanKind, None] = {}
         for _ in range(_BASED_ON_MAX):
             xml = self._elements.get(style_id)
             element = _StyleElement(style_id, xml.partition(b"style>")[0]) if xml is not None else None
@@ -84,15 +94,23 @@ class DocxStyleSheet:
                 role, level = _find_role(element, style_id)
             if element is None:
                 break
+            emphasis |= dict.fromkeys(element.emphasis)
             if not number_id:
                 number_id, list_level = element.number_id, element.list_level
             style_id = element.based_on
-        return DocxStyle(role, level, number_id, list_level)
+        if role == "code":
+            emphasis["code"] = None
+        return DocxStyle(role, level, number_id, list_level, tuple(emphasis))
 
 
 def _find_value(pattern: re.Pattern[bytes], xml: bytes) -> str:
     match = pattern.search(xml)
     return unescape(match.group(1).decode("utf-8", "replace")) if match else ""
+
+
+def _is_on(pattern: re.Pattern[bytes], xml: bytes) -> bool:
+    match = pattern.search(xml)
+    return match is not None and (match.group(1) or b"1").decode("ascii", "replace") not in OFF
 
 
 def _to_utf8(xml: bytes) -> bytes:

@@ -1,10 +1,10 @@
-"""Tables of a DOCX file. A nested table becomes text of its cell."""
+"""Tables of a DOCX file. A nested table follows the table that it is in."""
 
 from collections.abc import Callable
 
-from inorder.documents.model import AnyBlock, Link
+from inorder.documents.model import AnyBlock
 from inorder.documents.readers.office.package import Attributes
-from inorder.documents.readers.table_grid import TableBudget, TableGrid
+from inorder.documents.readers.table_grid import CellText, TableBudget, TableGrid
 
 from .styles import OFF, parse_int
 
@@ -12,12 +12,9 @@ COLUMNS_MAX = 1_000
 _FIRST_ROW = 0x20
 
 
-class _OpenCell:
-    __slots__ = ("columns", "continues", "is_header", "links", "restarts", "rows", "texts")
-
+class _OpenCell(CellText):
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.links: list[Link] = []
+        super().__init__()
         self.columns = 1
         self.rows = 1
         self.restarts = False
@@ -38,7 +35,9 @@ class OpenTable:
         self._in_head = False
         self.cell: _OpenCell | None = None
         self.depth = 1
-        """Levels of nested tables, including this one."""
+        """Levels of nested tables, including this one, that are read as one."""
+        self.nested: list[AnyBlock] = []
+        """Tables and charts in its cells."""
 
     def mark_first_row(self, attributes: Attributes) -> None:
         """Make the first row a header row, if the look of the table has one."""
@@ -86,8 +85,7 @@ class OpenTable:
         above = self._open_merges.get(self._column)
         if cell.continues and above is not None:
             above.rows += 1
-            above.texts += cell.texts
-            above.links += cell.links
+            above.add(cell.text, cell.spans, cell.links)
         else:
             self._rows[-1].append(cell)
             for column in range(self._column, self._column + cell.columns):
@@ -103,9 +101,9 @@ class OpenTable:
             grid.skip(skipped)
             is_head = number == 0 and self._has_head and len(self._rows) > 1
             for cell in cells:
-                text = " ".join(filter(None, cell.texts))
-                grid.add(text, cell.rows, cell.columns, is_head or cell.is_header)
+                grid.add(cell.text, cell.rows, cell.columns, is_head or cell.is_header)
                 grid.set_links(cell.links)
+                grid.set_spans(cell.spans)
         return grid.finish(budget, caption)
 
 

@@ -6,6 +6,8 @@ belong to it.
 
 import re
 
+from inorder.documents.model import SpanKind
+
 Attributes = dict[str, str | None]
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -28,6 +30,17 @@ _BLOCK_TAGS = (
 BLOCKS = frozenset(_BLOCK_TAGS.split())
 """Tags that end the paragraph before and after them."""
 PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
+MARKED: dict[str, SpanKind] = {
+    "b": "bold",
+    "strong": "bold",
+    "i": "italic",
+    "em": "italic",
+    "code": "code",
+    "kbd": "code",
+    "samp": "code",
+    "tt": "code",
+}
+"""Tags within a text, and what they make of it."""
 
 _FURNITURE_ROLES = frozenset(("banner", "contentinfo", "complementary"))
 _SKIPPED_ROLES = frozenset(("navigation", "search", "menu", "menubar", "toolbar", "dialog", "alertdialog"))

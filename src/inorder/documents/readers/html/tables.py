@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborNode
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
 
-from .text import inner_text, list_links
+from .text import inner_marked, inner_text, list_links
 
 ROWS_MAX = 65_534
 COLUMNS_MAX = 1_000
@@ -58,12 +58,14 @@ def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -
             grid.new_row()
             for cell in _find_elements(row, _CELLS):
                 attributes = cell.attributes
+                text, spans = inner_marked(cell, check_attributes)
                 grid.add(
-                    inner_text(cell, check_attributes),
+                    text,
                     _parse_span(attributes.get("rowspan"), ROWS_MAX) if attributes else 1,
                     max(_parse_span(attributes.get("colspan"), COLUMNS_MAX), 1) if attributes else 1,
                     is_head or cell.tag == "th",
                 )
+                grid.set_spans(spans)
                 if has_links:
                     grid.set_links(list_links(cell, check_attributes))
     return grid.finish(budget, caption)

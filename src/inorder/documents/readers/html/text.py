@@ -2,10 +2,11 @@
 
 from selectolax.lexbor import LexborNode
 
-from inorder.documents.model import Link
+from inorder.documents.model import Link, Span
+from inorder.documents.readers.spans import Mark, collapse_marked
 from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .rules import BLOCKS, HEADINGS, LISTS, SKIPPED_TAGS, is_excluded
+from .rules import BLOCKS, HEADINGS, LISTS, MARKED, SKIPPED_TAGS, is_excluded
 
 _NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
 _APART = BLOCKS | LISTS | HEADINGS.keys() | {"br", "hr", "pre", "img"}
@@ -13,10 +14,19 @@ _APART = BLOCKS | LISTS | HEADINGS.keys() | {"br", "hr", "pre", "img"}
 
 def inner_text(top: LexborNode, check_attributes: bool) -> str:
     """The text of an element. Blocks and line breaks are separated by spaces."""
+    return inner_marked(top, check_attributes)[0]
+
+
+def inner_marked(top: LexborNode, check_attributes: bool) -> tuple[str, list[Span]]:
+    """The text of an element as `inner_text` has it, and its spans."""
     first = top.child
     if first is not None and first.tag == "-text" and first.next is None:
-        return collapse_whitespace(first.text_content or "")
-    return collapse_whitespace("".join(_collect_pieces(top, check_attributes, " ")))
+        return collapse_whitespace(first.text_content or ""), []
+    marks: list[Mark] = []
+    pieces = _collect_pieces(top, check_attributes, " ", marks)
+    if marks:
+        return collapse_marked(pieces, marks)
+    return collapse_whitespace("".join(pieces)), []
 
 
 def target_of(link: LexborNode) -> str:
@@ -33,21 +43,26 @@ def list_links(top: LexborNode, check_attributes: bool) -> list[Link]:
 
 def inner_code(top: LexborNode, check_attributes: bool) -> str:
     """The text of an element with its white space, without blank lines at its ends."""
-    text = "".join(_collect_pieces(top, check_attributes, "\n", is_code=True)).replace("\r\n", "\n")
+    text = "".join(_collect_pieces(top, check_attributes, "\n", None)).replace("\r\n", "\n")
     return text.rstrip().lstrip("\n")
 
 
-def _collect_pieces(top: LexborNode, check_attributes: bool, apart: str, is_code: bool = False) -> list[str]:
-    """The pieces of text in order. No recursion: elements may be nested to any depth."""
+def _collect_pieces(top: LexborNode, check_attributes: bool, apart: str, marks: list[Mark] | None) -> list[str]:
+    """The pieces of text in order, and what is marked among them. `marks` is None for code. No recursion: elements may
+    be nested to any depth."""
     pieces: list[str] = []
-    open_elements: list[LexborNode] = []
+    open_elements: list[tuple[LexborNode, int]] = []
+    is_code = marks is None
     node = top.child
     while True:
         if node is None:
             if not open_elements:
                 return pieces
-            node = open_elements.pop()
-            if not is_code and node.tag in _APART:
+            node, begin = open_elements.pop()
+            tag = node.tag
+            if marks is not None and tag in MARKED:
+                marks.append((MARKED[tag], begin, len(pieces)))
+            elif not is_code and tag in _APART:
                 pieces.append(apart)
             node = node.next
             continue
@@ -62,7 +77,7 @@ def _collect_pieces(top: LexborNode, check_attributes: bool, apart: str, is_code
         elif not (_is_skipped(node, tag, check_attributes) or (is_code and tag == "button")):
             if not is_code and tag in _APART:
                 pieces.append(apart)
-            open_elements.append(node)
+            open_elements.append((node, len(pieces)))
             node = node.child
             continue
         node = node.next

@@ -5,13 +5,24 @@ from functools import partial
 
 from selectolax.lexbor import LexborNode
 
-from inorder.documents.model import Code, Formula, Heading, ListItem, Paragraph, Picture, Table
+from inorder.documents.model import Code, Formula, Heading, ListItem, Paragraph, Picture, SpanKind, Table
 from inorder.documents.readers.block_builder import BlockBuilder
 from inorder.documents.readers.numerals import format_number
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .rules import BLOCKS, FURNITURE, HEADINGS, LISTS, PREFORMATTED, SKIPPED_TAGS, is_content, is_excluded, language_of
+from .rules import (
+    BLOCKS,
+    FURNITURE,
+    HEADINGS,
+    LISTS,
+    MARKED,
+    PREFORMATTED,
+    SKIPPED_TAGS,
+    is_content,
+    is_excluded,
+    language_of,
+)
 from .tables import is_layout, read_table
 from .text import inner_code, inner_text, target_of
 
@@ -218,6 +229,14 @@ class HtmlWalker:
         elif isinstance(first := written[0], Paragraph | Heading | ListItem):
             first.links.append((first.text, target))
 
+    def _begin_marked(self, node: LexborNode, tag: str) -> Descent:
+        return True, partial(self._end_marked, MARKED[tag], len(self.builder.blocks), len(self.builder.parts))
+
+    def _end_marked(self, kind: SpanKind, blocks: int, pieces: int) -> None:
+        """Mark the text since so many blocks and pieces of text. What has blocks in it is not marked."""
+        if len(self.builder.blocks) == blocks:
+            self.builder.mark_from(kind, pieces)
+
     def _begin_figure(self, node: LexborNode, tag: str) -> Descent:
         self.builder.flush()
         self._figures.append(_Figure(len(self.builder.blocks)))
@@ -250,6 +269,8 @@ class HtmlWalker:
         text = stated or inner_text(node, False)
         if attributes.get("display") == "block" and not self.builder.lists and text:
             self.builder.add([Formula(text=text)])
+        elif stated:
+            self.builder.add_marked("formula", text)
         else:
             self.builder.parts.append(text)
         return _SKIP
@@ -266,6 +287,7 @@ _HANDLERS: dict[str, Callable[[HtmlWalker, LexborNode, str], Descent]] = {
     **dict.fromkeys(HEADINGS, HtmlWalker._begin_heading),
     **dict.fromkeys(LISTS, HtmlWalker._begin_list),
     **dict.fromkeys(PREFORMATTED, HtmlWalker._read_code),
+    **dict.fromkeys(MARKED, HtmlWalker._begin_marked),
     "a": HtmlWalker._begin_link,
     "br": HtmlWalker._read_break,
     "button": HtmlWalker._begin_control,

@@ -10,7 +10,9 @@ from typing import Any
 
 from pyromark import Markdown, Options
 
-_parser = Markdown(options=Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH)
+_parser = Markdown(
+    options=Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH | Options.ENABLE_FOOTNOTES | Options.ENABLE_MATH
+)
 _MAYBE_PARENTHESIS = re.compile(r"\n[ \t>*+\d.)-]*\d\)")
 _PARENTHESIS = re.compile(rb"[ \t]*\d+\)")
 

@@ -36,7 +36,7 @@ class NumberFormats(Handler):
         match SHORT_NAMES[name]:
             case "x:numFmt":
                 if len(self._custom) < _STYLES_MAX:
-                    self._custom[_parse_number(attributes.get("numFmtId", ""))] = _classify(
+                    self._custom[_parse_number(attributes.get("numFmtId", ""))] = classify_format(
                         attributes.get("formatCode", "")
                     )
             case "x:cellXfs":
@@ -63,7 +63,8 @@ def _parse_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
 
 
-def _classify(code: str) -> FormatKind:
+def classify_format(code: str) -> FormatKind:
+    """The kind of a number format."""
     code = _LITERAL.sub("", code.partition(";")[0])
     if "%" in code:
         return "percent"

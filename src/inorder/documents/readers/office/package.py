@@ -9,11 +9,13 @@ import posixpath
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import Any
 from xml.parsers import expat
 
+from inorder.documents.model import Span, SpanKind
+from inorder.documents.readers.spans import Mark, collapse_marked
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
@@ -52,6 +54,8 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing": "wp:",
     "http://schemas.openxmlformats.org/drawingml/2006/main": "a:",
     "http://purl.oclc.org/ooxml/drawingml/main": "a:",
+    "http://schemas.openxmlformats.org/drawingml/2006/chart": "c:",
+    "http://purl.oclc.org/ooxml/drawingml/chart": "c:",
     "urn:schemas-microsoft-com:vml": "v:",
     "http://purl.org/dc/elements/1.1/": "dc:",
     "http://schemas.openxmlformats.org/package/2006/relationships": "rel:",
@@ -119,10 +123,11 @@ class Handler:
 
 
 class LinkedText:
-    """The text of a paragraph whose end has not been reached, and its links."""
+    """The text of a paragraph whose end has not been reached, its links, and what is marked in it."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
+        self.marks: list[Mark] = []
         self.links: list[tuple[str, str]] = []
         """Text and target of each."""
         self._link_begin = 0
@@ -138,6 +143,21 @@ class LinkedText:
         if text and self._link_target:
             self.links.append((text, self._link_target))
         self._link_target = ""
+
+    def add_marked(self, kind: SpanKind, text: str) -> None:
+        """Add a piece of text that is marked as a whole."""
+        self.marks.append((kind, len(self.parts), len(self.parts) + 1))
+        self.parts.append(text)
+
+    def mark_from(self, kinds: Iterable[SpanKind], begin: int) -> None:
+        """Mark the pieces from this one on."""
+        self.marks += [(kind, begin, len(self.parts)) for kind in kinds]
+
+    def collapse(self) -> tuple[str, list[Span]]:
+        """The text with collapsed white space, and its spans."""
+        if self.marks:
+            return collapse_marked(self.parts, self.marks)
+        return collapse_whitespace("".join(self.parts)), []
 
 
 class Package:

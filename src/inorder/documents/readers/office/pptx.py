@@ -15,13 +15,18 @@ from inorder.documents.model import (
     Page,
     Paragraph,
     Picture,
+    Span,
+    SpanKind,
     Title,
 )
 from inorder.documents.readers.document import make_document
-from inorder.documents.readers.table_grid import TableBudget, TableGrid
+from inorder.documents.readers.spans import move_spans
+from inorder.documents.readers.table_grid import CellText, TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
+from .charts import read_chart
+from .omml import OmmlReader
 from .package import (
     SHORT_NAMES,
     Attributes,
@@ -43,6 +48,7 @@ _SLIDE_SIZE = (9_144_000, 6_858_000)
 _TITLES = ("title", "ctrTitle")
 _FURNITURE = ("ftr", "hdr")
 _LEFT_OUT = ("dt", "sldNum", "sldImg")
+_EMPHASIS: tuple[tuple[str, SpanKind], ...] = (("b", "bold"), ("i", "italic"))
 _LIST_PLACEHOLDERS = ("body", "obj")
 
 
@@ -69,15 +75,15 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
 
 def _read_slide(package: Package, part: str, number: int, budget: TableBudget) -> list[AnyBlock]:
     relations = package.read_relations(part)
-    slide = _Slide(budget, relations, is_first=number == 1)
+    slide = _Slide(package, budget, relations, is_first=number == 1)
     package.parse(part, slide)
     blocks = [*slide.titles, *slide.blocks]
     notes = find_target(relations, "notesSlide")
     if notes:
-        handler = _Slide(budget, package.read_relations(notes))
+        handler = _Slide(package, budget, package.read_relations(notes))
         package.parse(notes, handler)
         blocks += [
-            Paragraph(text=block.text, links=block.links)
+            Paragraph(text=block.text, links=block.links, spans=block.spans)
             for block in handler.blocks
             if isinstance(block, ListItem | Paragraph)
         ]
@@ -113,9 +119,12 @@ def parse_size(text: str, default: int) -> int:
 class _Slide(Handler):
     """The blocks of one slide."""
 
-    def __init__(self, budget: TableBudget, relations: dict[str, Relation], *, is_first: bool = False) -> None:
+    def __init__(
+        self, package: Package, budget: TableBudget, relations: dict[str, Relation], *, is_first: bool = False
+    ) -> None:
         self.titles: list[AnyBlock] = []
         self.blocks: list[AnyBlock] = []
+        self._package = package
         self._budget = budget
         self._relations = relations
         self._is_first = is_first
@@ -128,12 +137,14 @@ class _Slide(Handler):
         self._is_ordered = False
         self._numbers: dict[int, int] = {}
         self._grid: TableGrid | None = None
-        self._cell: list[str] = []
-        self._cell_links: list[Link] = []
+        self._cell = CellText()
         self._spans = (1, 1)
         self._is_covered = False
         self._is_header = self._has_header = False
         self._is_text = False
+        self._run_begin = 0
+        self._run_kinds: list[SpanKind] = []
+        self._formula: OmmlReader | None = None
         self._description = ""
         """Of the last shape that began."""
 
@@ -141,6 +152,18 @@ class _Slide(Handler):
         name = SHORT_NAMES[name]
         if self._skip_depth or name == "mc:Fallback":
             self._skip_depth += 1
+        elif self._formula is not None:
+            self._formula.start(name, attributes)
+        elif name == "m:oMath":
+            self._formula = OmmlReader()
+        elif name in ("a:r", "a:fld"):
+            self._run_begin, self._run_kinds = len(self._text.parts) if self._text is not None else 0, []
+        elif name == "a:rPr":
+            self._run_kinds = [kind for letter, kind in _EMPHASIS if attributes.get(letter) in ("1", "true")]
+        elif name == "c:chart":
+            relation = self._relations.get(get_relation_id(attributes))
+            if relation is not None:
+                self.blocks += read_chart(self._package, relation.target, self._budget)
         elif name in ("p:sp", "a:p", "a:tbl", "a:tc", "a:t", "a:br", "a:buNone", "a:tr"):
             self._begin(name, attributes)
         elif name == "p:ph":
@@ -177,7 +200,7 @@ class _Slide(Handler):
                 self._begin_row()
             case "a:tc":
                 attributes = strip_namespaces(attributes)
-                self._cell, self._cell_links = [], []
+                self._cell = CellText()
                 self._is_covered = attributes.get("hMerge") in ("1", "true") or attributes.get("vMerge") in (
                     "1",
                     "true",
@@ -197,18 +220,27 @@ class _Slide(Handler):
         if self._skip_depth:
             self._skip_depth -= 1
             return
-        match SHORT_NAMES[name]:
+        name = SHORT_NAMES[name]
+        if self._formula is not None:
+            if name == "m:oMath":
+                self._end_formula(self._formula)
+            else:
+                self._formula.end()
+            return
+        match name:
             case "a:t":
                 self._is_text = False
             case "a:r" | "a:fld":
                 if self._text is not None:
+                    self._text.mark_from(self._run_kinds, self._run_begin)
                     self._text.end_link()
             case "a:p":
                 self._end_paragraph()
             case "a:tc":
                 if self._grid is not None and not self._is_covered:
-                    self._grid.add(" ".join(self._cell), *self._spans, is_header=self._is_header)
-                    self._grid.set_links(self._cell_links)
+                    self._grid.add(self._cell.text, *self._spans, is_header=self._is_header)
+                    self._grid.set_links(self._cell.links)
+                    self._grid.set_spans(self._cell.spans)
             case "a:tbl":
                 if self._grid is not None:
                     self.blocks += self._grid.finish(self._budget)
@@ -218,8 +250,15 @@ class _Slide(Handler):
             case "p:sp":
                 self._placeholder = ""
 
+    def _end_formula(self, formula: OmmlReader) -> None:
+        self._formula = None
+        if self._text is not None and (latex := formula.finish().strip()):
+            self._text.add_marked("formula", latex)
+
     def text(self, text: str) -> None:
-        if self._is_text and not self._skip_depth and self._text is not None:
+        if self._formula is not None:
+            self._formula.text(text)
+        elif self._is_text and not self._skip_depth and self._text is not None:
             self._text.parts.append(text)
 
     def text_break(self) -> None:
@@ -228,35 +267,35 @@ class _Slide(Handler):
 
     def _end_paragraph(self) -> None:
         paragraph, self._text = self._text or LinkedText(), None
-        text = collapse_whitespace("".join(paragraph.parts))
+        text, spans = paragraph.collapse()
         if not text:
             return
         if self._grid is not None:
-            self._cell.append(text)
-            self._cell_links += paragraph.links
+            self._cell.add(text, spans, paragraph.links)
         elif self._placeholder in _TITLES:
-            self._add_title(text, paragraph.links)
+            self._add_title(text, spans, paragraph.links)
         elif self._placeholder in _FURNITURE:
             self.blocks.append(Furniture(text=text, kind="footer" if self._placeholder == "ftr" else "header"))
         elif self._placeholder not in _LEFT_OUT:
-            self._add_text(text, paragraph.links)
+            self._add_text(text, spans, paragraph.links)
 
-    def _add_title(self, text: str, links: list[Link]) -> None:
+    def _add_title(self, text: str, spans: list[Span], links: list[Link]) -> None:
         """A title of several paragraphs is one title."""
         if self.titles:
             last = self.titles[-1]
             if isinstance(last, Title | Heading):
+                last.spans += move_spans(spans, len(last.text) + 1)
                 last.text += f" {text}"
                 last.links += links
         elif self._is_first and self._placeholder == "ctrTitle":
-            self.titles.append(Title(text=text, links=links))
+            self.titles.append(Title(text=text, links=links, spans=spans))
         else:
-            self.titles.append(Heading(text=text, level=1, links=links))
+            self.titles.append(Heading(text=text, level=1, links=links, spans=spans))
 
-    def _add_text(self, text: str, links: list[Link]) -> None:
+    def _add_text(self, text: str, spans: list[Span], links: list[Link]) -> None:
         is_item = self._has_bullet if self._has_bullet is not None else self._placeholder in _LIST_PLACEHOLDERS
         if not is_item:
-            self.blocks.append(Paragraph(text=text, links=links))
+            self.blocks.append(Paragraph(text=text, links=links, spans=spans))
             return
         marker = "-"
         if self._is_ordered:
@@ -264,4 +303,4 @@ class _Slide(Handler):
             self._numbers = {level: count for level, count in self._numbers.items() if level < self._level}
             self._numbers[self._level] = number
             marker = f"{number}."
-        self.blocks.append(ListItem(text=text, depth=self._level, ordered=self._is_ordered, marker=marker, links=links))
+        self.blocks.append(ListItem(text, self._level, self._is_ordered, marker, links=links, spans=spans))

@@ -14,11 +14,14 @@ from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
 from .cell_budget import CELLS_MAX, CHARACTERS_MAX, CellBudget
+from .charts import read_chart
 from .number_formats import NumberFormats, format_number
-from .package import SHORT_NAMES, Attributes, EnoughError, Handler, Package, find_target, get_relation_id
+from .package import SHORT_NAMES, Attributes, EnoughError, Handler, Package, Relation, find_target, get_relation_id
 
 MIMETYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SHEETS_MAX = 1_000
+CHARTS_MAX = 1_000
+"""Charts per sheet."""
 MERGES_MAX = 100_000
 _ROWS_MAX = 1 << 20
 
@@ -55,7 +58,8 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
         if relation_id not in relations:
             continue
         part = relations[relation_id].target
-        targets = {name: relation.target for name, relation in package.read_relations(part).items()}
+        sheet_relations = package.read_relations(part)
+        targets = {name: relation.target for name, relation in sheet_relations.items()}
         sheet = _Sheet(strings.texts, formats, targets, cells, is_1904=workbook.is_1904)
         package.parse(part, sheet)
         if warning := cells.take_warning():
@@ -64,13 +68,35 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
             budget.warnings.append(f"the sheet {title!r} has cells outside of the rows and columns that Excel has")
         if sheet.has_more_merges:
             budget.warnings.append(f"the sheet {title!r} has more than {MERGES_MAX:,} merged cells")
-        if found := list(make_sheet_blocks(sheet.rows, sheet.spans, budget, sheet.list_links())):
+        found = make_sheet_blocks(sheet.rows, sheet.spans, budget, sheet.list_links())
+        found += _read_charts(package, sheet_relations, budget)
+        found += _read_comments(package, sheet_relations, cells)
+        if found:
             blocks += [Heading(text=title, level=1), *found] if title else found
     if len(workbook.sheets) > SHEETS_MAX:
         budget.warnings.append(f"only the first {SHEETS_MAX:,} of {len(workbook.sheets):,} sheets were read")
     if workbook.hidden_count:
         budget.warnings.append(f"hidden sheets were left out: {workbook.hidden_count}")
     return make_document("xlsx", name, MIMETYPE, blocks, budget.warnings)
+
+
+def _read_charts(package: Package, relations: dict[str, Relation], budget: TableBudget) -> list[AnyBlock]:
+    """The charts of a sheet, in the order of its drawing."""
+    found: list[AnyBlock] = []
+    for drawing in [relation.target for relation in relations.values() if relation.kind == "drawing"]:
+        charts = [each.target for each in package.read_relations(drawing).values() if each.kind == "chart"]
+        for chart in charts[:CHARTS_MAX]:
+            found += read_chart(package, chart, budget)
+    return found
+
+
+def _read_comments(package: Package, relations: dict[str, Relation], cells: CellBudget) -> list[AnyBlock]:
+    """The comments of a sheet, each with its cell. A thread of comments is also kept as a comment of the old kind."""
+    comments = _Comments(cells)
+    target = find_target(relations, "comments")
+    if target:
+        package.parse(target, comments)
+    return comments.blocks
 
 
 def make_sheet_blocks(rows: dict[int, Row], spans: Spans, budget: TableBudget, links: CellLinks) -> "list[AnyBlock]":
@@ -135,6 +161,39 @@ class _Workbook(Handler):
                     self.sheets.append((collapse_whitespace(attributes.get("name", "")), get_relation_id(attributes)))
                 else:
                     self.hidden_count += 1
+
+
+class _Comments(Handler):
+    """The comments of a sheet."""
+
+    def __init__(self, cells: CellBudget) -> None:
+        self.blocks: list[AnyBlock] = []
+        self._cells = cells
+        self._place = ""
+        self._parts: list[str] = []
+        self._is_text = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        match SHORT_NAMES[name]:
+            case "x:comment":
+                self._place, self._parts = attributes.get("ref", ""), []
+            case "x:t":
+                self._is_text = True
+
+    def end(self, name: str) -> None:
+        match SHORT_NAMES[name]:
+            case "x:t":
+                self._is_text = False
+            case "x:comment":
+                text = collapse_whitespace("".join(self._parts))
+                if not self._cells.take(len(text)):
+                    raise EnoughError
+                if text:
+                    self.blocks.append(Paragraph(text=f"{self._place}: {text}", source="note"))
+
+    def text(self, text: str) -> None:
+        if self._is_text:
+            self._parts.append(text)
 
 
 class _SharedStrings(Handler):
