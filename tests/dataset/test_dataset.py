@@ -41,7 +41,7 @@ def test_documents_come_in_the_order_of_their_ids_in_every_form(data: inorder.Da
     page, note, plain = documents
     assert "| day | who |\n| --- | --- |\n| 1 | a\\|b |" in page.markdown
     assert note.markdown.startswith(
-        "# Note\n\nThe tide is in [the table](https://example.org/tide).\n\n- one\n  - two\n"
+        "# Note\n\nThe *tide* is in [the table](https://example.org/tide).\n\n- one\n  - two\n"
     )
     assert note.text.startswith("Note\n\nThe tide is in the table.")
     assert note.doctags.startswith("<doctag><title>Note</title>")
