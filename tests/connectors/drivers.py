@@ -17,11 +17,14 @@ import importlib, json, os, sys
 for name in sys.argv[1:]:
     importlib.import_module(name)
 from inorder.cli.app import run_command
+from inorder.cli.exit_codes import exit_on_signals, ignore_signals
+exit_on_signals()
 for line in sys.stdin:
     pid = os.fork()
     if pid == 0:
         os.dup2(2, 1)
         code = run_command(json.loads(line))
+        ignore_signals()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -43,14 +46,18 @@ class Drivers:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                text=True,
+                bufsize=0,  # or an exit code might wait in a buffer, where `select` does not see it
             )
+
+    @property
+    def pid(self) -> int:
+        """The process that forks."""
+        return self._process.pid
 
     def start(self, *arguments: str) -> int:
         """Start a command line. Returns its process id."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(arguments) + "\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(json.dumps(arguments).encode() + b"\n")
         return int(self._read())
 
     def wait(self) -> int:
@@ -59,10 +66,14 @@ class Drivers:
 
     def wait_or_kill(self, pid: int, seconds: float) -> int:
         """Kill the process unless it ends within this time. Returns its exit code."""
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], seconds)[0]:
+        if not self.has_ended(seconds):
             os.kill(pid, signal.SIGKILL)
         return self.wait()
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether the command line ends within this time."""
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
     def run(self, *arguments: str) -> int:
         """Start a command line and wait for its end."""
@@ -75,7 +86,7 @@ class Drivers:
         self._process.stdin.close()
         self._process.wait()
 
-    def _read(self) -> str:
+    def _read(self) -> bytes:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, self.log.read_text()
