@@ -140,3 +140,11 @@ def test_a_fifo_in_place_of_settings_or_of_a_source_file_ends_no_command_in_a_ha
         assert {err for _, err in ended.values()} == {"inorder: cannot read inorder.toml: not a regular file\n"}
     else:
         assert set(codes.values()) == {0}
+
+
+def test_a_fifo_in_place_of_what_the_user_has_trusted_is_one_line(cli: CommandLine) -> None:
+    (cli.folder / "config" / "inorder").mkdir(parents=True)
+    os.mkfifo(trusted := cli.folder / "config" / "inorder" / "trusted")
+    (cli.folder / "inorder.toml").write_text('[default]\ndense = "openai:http://127.0.0.1:9/#m"\n')
+    ended = cli.end_of(cli.start("config", "trust", XDG_CONFIG_HOME=str(cli.folder / "config")))
+    assert (ended.code, ended.err) == (2, f"inorder: cannot write {trusted}: not a regular file\n")

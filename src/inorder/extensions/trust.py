@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from inorder.errors import OperatorError
+from inorder.host.regular_file import open_descriptor, read_regular
 
 _TRUSTED = "trusted"
 _WHY = "run code, read secrets or send content elsewhere"
@@ -72,7 +73,7 @@ def describe_untrusted(file: str, keys: list[str]) -> str:
 
 def _read_agreed() -> set[str]:
     try:
-        lines = (find_config_folder() / _TRUSTED).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_regular(find_config_folder() / _TRUSTED).decode("utf-8", "replace").splitlines()
     except OSError:
         return set()
     return {line.partition(" ")[0] for line in lines}
@@ -83,7 +84,7 @@ def _add(digest: str, what: str) -> None:
         return
     path = find_config_folder() / _TRUSTED
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8", errors="replace") as file:
+    with open(path, "a", encoding="utf-8", errors="replace", opener=open_descriptor) as file:
         file.write(f"{digest} {' '.join(what.split())}\n")
 
 
