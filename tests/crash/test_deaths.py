@@ -5,6 +5,7 @@ import pytest
 from inorder.journal.writer import FsyncPolicy
 from inorder.sim.crash.case import draw_case, new_disk
 from inorder.sim.crash.process import CrashedProcess
+from inorder.sim.crash.runs import crash_seed
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import PowerLoss
 from tests.crash.cases import BY_POLICY, SEEDS, trial_of
@@ -44,6 +45,12 @@ def test_a_recovery_that_is_done_twice_restores_the_same_as_once(policy: FsyncPo
             until(disk, at, CrashedProcess(draw_case(seed, policy), disk))
             first, second = (recovered(seed, policy, disk) for _ in range(2))
             assert first == second, f"draw_case({seed}, {policy!r}), died before operation {at}"
+
+
+@pytest.mark.req("JRN-3")
+def test_a_result_is_adopted_although_a_process_died_while_it_was_copied_back() -> None:
+    """Found by a soak: the part of the copy that was left counted as the result, and its item was computed again."""
+    assert crash_seed(1268).broken_promise is None
 
 
 def until(disk: Disk, at: int, process: CrashedProcess) -> None:

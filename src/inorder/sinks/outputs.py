@@ -205,6 +205,7 @@ class OutputsSink:
 
         The file may be an older one of the same name, so adoption checks its size and checksum. It is copied and not
         renamed: a power loss can undo a rename until both folders are synced, and the file would be published again.
+        The copy gets its name when it is complete, or a process that dies would leave a part of it for a result.
         """
         name = self._staged_names.get(path)
         if name is None or self._filesystem.stat(self._full_path(path)) is None:
@@ -213,13 +214,15 @@ class OutputsSink:
         folder = os.path.dirname(staged)
         if self._filesystem.stat(staged) is not None or self._filesystem.stat(folder) is None:
             return
+        part = f"{staged}.part"
         try:
-            _copy_file(self._filesystem, self._full_path(path), staged)
+            _copy_file(self._filesystem, self._full_path(path), part)
+            self._filesystem.rename(part, staged)
         except OSError as error:
             if error.errno not in (ENOSPC, EDQUOT):
                 raise
             with contextlib.suppress(FileNotFoundError):  # there is no room for it: its item is computed again
-                self._filesystem.unlink(staged)
+                self._filesystem.unlink(part)
 
     def _unpublish(self, path: str) -> None:
         require_safe_relative(path)
@@ -307,6 +310,7 @@ def _copy_file(filesystem: Filesystem, path: str, copy: str) -> None:
     try:
         target = filesystem.open(copy)
         try:
+            target.truncate(0)
             for offset in range(0, source.size, BLOCK_BYTES):
                 target.append(source.read(offset, BLOCK_BYTES))
         finally:
