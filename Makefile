@@ -154,8 +154,9 @@ bench-capacity: $(STAMP) ## measure what one driver commits per second
 gauntlet-ray: $(RAY_STAMP) ## run one misbehaving item among 200 on Ray
 	$(RAY_RUN) bench/gauntlet.py --only inorder-ray --guard 60
 
-soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
-	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
+soak: $(STAMP) ## disturb real runs, and run simulator seeds beside them, for SECONDS_MAX seconds (default 60)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[duckdb,lance]'
+	$(RUN) -m tools.soak --seconds $(SECONDS_MAX)
 
 damage: $(STAMP) ## change COUNT places of DATA (default 300), and count what notices it
 	$(RUN) bench/damage.py --count $(COUNT)

@@ -1,13 +1,13 @@
 """Disturb real runs for as long as it is told, and compare what is left with an undisturbed run.
 
-    python -m tools.soak [--seconds N] [--first SEED] [--turns N]
+    python -m tools.soak [--seconds N] [--first SEED] [--turns N] [--disturbances N] [--only KIND]
 
-The simulator runs beside it for the same time. A turn has a seed. It makes sources and DATA, and then disturbs commands
-one after the other: they are killed, stopped by a signal, halted for a moment, lose a worker process, or find the disk
-full, while files change. The commands are `run` with worker processes and with threads, `watch`, `export` to a folder,
-and `run --to` a database that needs no server, if its package is installed. After that one run is left in peace, and so
-is one in new DATA. Both must have the same content, failures, answers, exports and rows in the database, `verify` must
-find nothing, and neither processes nor temporary files may be left.
+The simulator runs beside it for the same time, unless a number of turns is given. A turn has a seed. It makes sources
+and DATA, and then disturbs commands one after the other: they are killed, stopped by a signal, halted for a moment,
+lose a worker process, or find the disk full, while files change. The commands are `run` with worker processes and with
+threads, `watch`, `export` to a folder, and `run --to` a database that needs no server, if its package is installed.
+After that one run is left in peace, and so is one in new DATA. Both must have the same content, failures, answers,
+exports and rows in the database, `verify` must find nothing, and neither processes nor temporary files may be left.
 
 A seed repeats the changes and the kinds of disturbances; the moments at which they come depend on the machine. A turn
 that found something keeps its folder.
@@ -37,8 +37,6 @@ from tests.support.misbehaviour import GUARD_S, Endings
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "sample"
 TARGETS = {"duckdb": DuckDBRuns, "lance": LanceRuns}
-DISTURBANCES = 16
-"""Per turn."""
 ENDED = {"run": (0, 3), "watch": (143,), "export": (0, 2), "verify": (0,)}
 """The exit codes of commands that came to their end. An export has nothing to export at first."""
 MARK = "SOAK_TURN"
@@ -56,6 +54,7 @@ class Turn:
     """Disturbances of one DATA, and the comparison with another that nothing disturbs."""
 
     def __init__(self, seed: int, folder: Path, drivers: Drivers, disk: Path | None, counts: Counter[str]) -> None:
+        """The processes of `drivers` have the mark of the seed. `disk` is one that can be filled."""
         self.chance = random.Random(seed)
         self.folder = folder
         self.drivers = drivers
@@ -67,8 +66,8 @@ class Turn:
         name = self.chance.choice(["", *(name for name in TARGETS if find_spec(name))])
         self.target: RunTarget | None = TARGETS[name](folder) if name else None
 
-    def do(self) -> None:
-        """Disturb, and compare."""
+    def do(self, disturbances: int, only: str | None) -> None:
+        """Disturb so many commands, and compare."""
         make_sources(self.docs)
         shutil.copytree(SAMPLE, self.docs / "sample")
         for place in ("killed", "peaceful"):
@@ -76,9 +75,10 @@ class Turn:
         if self.disk:
             (self.disk / "data").mkdir()
             (self.folder / "killed" / "data").symlink_to(self.disk / "data")
-        for number in range(DISTURBANCES):
+        kinds = [only] if only else [kind for kind in WEIGHTS if self.disk or kind != "fill the disk"]
+        for number in range(disturbances):
             self.change(number)
-            self.disturb()
+            self.disturb(self.chance.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0])
         for place in ("killed", "peaceful"):
             self.complete(self.list_run(place))
             self.complete(self.list_export(place))
@@ -102,13 +102,11 @@ class Turn:
         self.check(self.end(line, self.drivers.start(*line), None), ENDED[line[0]], line)
         self.counts[f"complete {line[0]}"] += 1
 
-    def disturb(self) -> None:
-        """Start a command, and disturb it at a random moment."""
+    def disturb(self, kind: str) -> None:
+        """Start a command, and disturb it in this way at a random moment."""
         lines = {"run": self.list_run("killed"), "watch": self.list_run("killed", "watch")}
         lines["export"] = self.list_export("killed")
         name = self.chance.choices(["run", "watch", "export"], [6, 2, 1])[0]
-        kinds = [kind for kind in WEIGHTS if self.disk or kind != "fill the disk"]
-        kind = self.chance.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0]
         pid = self.drivers.start(*lines[name])
         has_ended = self.drivers.has_ended(self.chance.uniform(0, self.duration_s))
         self.duration_s *= 0.7 if has_ended else 1.1
@@ -260,8 +258,8 @@ def mount_disk(folder: Path) -> Iterator[Path | None]:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
-def take_turn(seed: int, root: Path, counts: Counter[str]) -> str:
-    """Do a turn. Returns what it has found; empty if that is nothing."""
+def take_turn(seed: int, root: Path, counts: Counter[str], disturbances: int, only: str | None) -> str:
+    """Take a turn. Returns what it has found; empty if that is nothing."""
     folder = root / str(seed)
     (folder / "tmp").mkdir(parents=True)
     environment = {**SETTINGS, MARK: str(seed), "TMPDIR": str(folder / "tmp")}
@@ -272,7 +270,7 @@ def take_turn(seed: int, root: Path, counts: Counter[str]) -> str:
         drivers = stack.enter_context(open_drivers(folder, environment, *modules))
         turn = Turn(seed, folder, drivers, disk, counts)
         try:
-            turn.do()
+            turn.do(disturbances, only)
         except Finding as finding:
             if disk and (disk / "data").exists():
                 shutil.copytree(disk / "data", folder / "killed" / "data of the disk")
@@ -286,40 +284,36 @@ def take_turn(seed: int, root: Path, counts: Counter[str]) -> str:
 
 
 @contextmanager
-def simulate(seconds: float, first: int, folder: Path) -> Iterator[Callable[[], tuple[int, str]]]:
-    """Run the simulator beside, and yield what waits for its exit code and its report."""
-    with (folder / "simulator").open("w+") as out:
-        command = [sys.executable, "-m", "inorder.sim", "soak", "--seconds", str(seconds), "--first", str(first)]
-        with subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as process:
-            try:
-                yield lambda: (process.wait(), (folder / "simulator").read_text())
-            finally:
-                process.kill()
+def simulate(seconds: float, first: int, out: Path) -> Iterator[Callable[[], int]]:
+    """Run the simulator beside, and yield what waits for its exit code."""
+    command = [sys.executable, "-m", "inorder.sim", "soak", "--seconds", str(seconds), "--first", str(first)]
+    with out.open("w") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as process:
+        try:
+            yield process.wait
+        finally:
+            process.kill()
 
 
-def soak(seconds: float, first: int, turns: int | None) -> int:
-    """Take turns until the time is over, and print a report. Returns 6 if anything was found."""
+def take_turns(options: argparse.Namespace, root: Path) -> int:
+    """Take turns until the time is over, or all that are asked for, and print a report. Returns how many found
+    something."""
     counts: Counter[str] = Counter()
     findings = 0
     began_s = time.monotonic()
-    root = Path(tempfile.mkdtemp(prefix="inorder-soak-"))
-    with simulate(seconds, first, root) as wait_for_simulator:
-        seed = first
-        while (time.monotonic() - began_s < seconds) if turns is None else (seed < first + turns):
-            found = take_turn(seed, root, counts)
-            if found:
-                findings += 1
-                print(f"turn {seed}: {found}\nkept in {root / str(seed)}; again with: ", end="")
-                print(f"python -m tools.soak --turns 1 --first {seed}", flush=True)
-            seed += 1
-        code, report = wait_for_simulator()
-    print(f"real runs: {seed - first} turns (seeds {first} to {seed - 1}), {findings} findings")
+    seed = options.first
+    while seed - options.first < options.turns if options.turns else time.monotonic() - began_s < options.seconds:
+        turn_s = time.monotonic()
+        found = take_turn(seed, root, counts, options.disturbances, options.only)
+        print(f"turn {seed}: {time.monotonic() - turn_s:.0f} s", flush=True)
+        if found:
+            findings += 1
+            print(f"found in turn {seed}, kept in {root / str(seed)}: {found}", flush=True)
+            print(f"take it again with: python -m tools.soak --turns 1 --first {seed}", flush=True)
+        seed += 1
+    print(f"real runs: {seed - options.first} turns (seeds {options.first} to {seed - 1}), {findings} findings")
     for name, count in sorted(counts.items()):
-        print(f"  {name:40} {count:6}")
-    print(f"simulator:\n{report}")
-    if not findings:
-        shutil.rmtree(root)
-    return 6 if findings else code
+        print(f"{count:>11}  {name}")
+    return findings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -328,9 +322,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--first", type=int, default=1_000_000, help="the seed of the first turn, and of the simulator")
     parser.add_argument("--turns", type=int, help="so many turns, whatever time they take")
+    parser.add_argument("--disturbances", type=int, default=16, help="per turn")
+    parser.add_argument("--only", choices=list(WEIGHTS), help="the one kind of disturbances")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    return soak(options.seconds, options.first, options.turns)
+    root = Path(tempfile.mkdtemp(prefix="inorder-soak-"))
+    with ExitStack() as stack:
+        out = root / "simulator"
+        wait = None if options.turns else stack.enter_context(simulate(options.seconds, options.first, out))
+        findings = take_turns(options, root)
+        code = wait() if wait else 0
+    if wait:
+        print(f"simulator:\n{out.read_text()}", end="")
+    if not findings:
+        shutil.rmtree(root)
+    return 6 if findings else code
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-"""Crash seeds on the command line, and as part of a soak."""
+"""Crash seeds on the command line and as part of a soak, and the soak of real runs."""
+
+from pathlib import Path
 
 import pytest
 
 from inorder.sim.__main__ import main
 from inorder.sim.crash.runs import crash_seed
 from inorder.sinks.outputs import OutputsSink
+from tests.pipeline.runs import Library, write
+from tools.soak import find_difference
+from tools.soak import main as soak
 
 FOUND_BY = 40
 """Seeds within which a mistake that loses files is found."""
@@ -50,3 +55,28 @@ def test_a_good_crash_seed_says_what_was_done(capsys: pytest.CaptureFixture[str]
     told = capsys.readouterr().out
     assert "crash seed 12: " in told
     assert "power losses" in told
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["kill", "limit file sizes"])
+def test_a_turn_of_real_runs_that_are_disturbed_says_what_it_did(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert soak(["--turns", "1", "--first", "7", "--disturbances", "3", "--only", kind]) == 0, capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "real runs: 1 turns (seeds 7 to 7), 0 findings" in told
+    assert sum(int(line.split()[0]) for line in told.splitlines() if f"  {kind}, " in line) == 3
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_file_that_one_of_two_libraries_lacks_is_a_difference(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    write(docs, **{f"{name}.md": f"# {name}\n\nThe lamp of {name}." for name in ("ash", "elm")})
+    folders = [tmp_path / name for name in ("one", "other", "less")]
+    for folder in folders:
+        if folder.name == "less":
+            (docs / "elm.md").unlink()
+        Library(folder / "data").run(docs)
+    one, other, less = folders
+    assert find_difference(one, other) == ""
+    assert find_difference(one, less) == "content_hash"
