@@ -1,11 +1,13 @@
 """How well PDFs and web pages are read, compared with other tools on the same documents, whose content is known.
 
-    python bench/quality.py [--each 3] [--only inorder kreuzberg] [--folder DIR] [--json]
+    python bench/quality.py [--each 3] [--only inorder kreuzberg] [--json]
+    python bench/quality.py --folder DIR... [--part aside] [--only inorder kreuzberg] [--json]
     python bench/quality.py --html [--each 3] [--json]
     python bench/quality.py --pages DIR [--part aside] [--json]
 
-Documents of many kinds are generated with fixed content. With `--folder`, the documents are the files NAME.pdf of that
-folder, each with its content in NAME.json. Scores are from 0 to 1; 1 is perfect:
+Documents of many kinds are generated with fixed content. With `--folder`, the documents are the files NAME.pdf of these
+folders, each with its content in NAME.json: `reading/real_pdfs.py` makes such folders of public texts. Of these a third
+is set aside by a hash of names, as of web pages. Scores are from 0 to 1; 1 is perfect:
 
 * NID: normalised indel similarity of the text in reading order
 * MHS: tree edit similarity of the headings, nested by their levels
@@ -39,6 +41,7 @@ from reading.documents import Made
 from reading.kinds import make_documents
 from reading.pages import PAGE_TOOLS, compare_text, make_pages
 from reading.real_pages import PageScores, read_real_pages
+from reading.real_pdfs import is_aside
 from reading.scores import (
     Content,
     absent_share,
@@ -100,12 +103,12 @@ def _mean(numbers: list[Any]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def read_folder(folder: Path) -> list[Made]:
-    """The documents of a folder that have their content beside them."""
+def read_folder(folder: Path, part: str) -> list[Made]:
+    """The documents of a part of a folder that have their content beside them."""
     return [
-        Made(path.stem.split("-")[0], path.read_bytes(), msgspec.json.decode(truth.read_bytes(), type=Content))
+        Made(folder.name, path.read_bytes(), msgspec.json.decode(truth.read_bytes(), type=Content))
         for path in sorted(folder.glob("*.pdf"))
-        if (truth := path.with_suffix(".json")).exists()
+        if (truth := path.with_suffix(".json")).exists() and is_aside(path.stem) == (part == "aside")
     ]
 
 
@@ -230,10 +233,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--each", type=int, default=3, help="documents of each kind")
     parser.add_argument("--only", nargs="+", choices=list(TOOLS), help="these tools")
-    parser.add_argument("--folder", type=Path, help="documents with their content instead of generated ones")
+    parser.add_argument("--folder", type=Path, nargs="+", help="documents with their content instead of generated ones")
     parser.add_argument("--html", action="store_true", help="web pages instead of PDFs")
     parser.add_argument("--pages", type=Path, help="folder of repositories with real web pages")
-    parser.add_argument("--part", choices=["aside", "seen"], default="aside", help="which of the real pages")
+    parser.add_argument("--part", choices=["aside", "seen"], default="aside", help="which of the real documents")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.pages:
@@ -244,7 +247,10 @@ def main() -> None:
         pages = measure_pages(given.each)
         print(json.dumps(pages) if given.json else "\n".join(format_pages(pages)))
         return
-    documents = read_folder(given.folder) if given.folder else make_documents(given.each)
+    if given.folder:
+        documents = [made for folder in given.folder for made in read_folder(folder, given.part)]
+    else:
+        documents = make_documents(given.each)
     found = measure(documents, given.only or list(TOOLS))
     print(json.dumps(found) if given.json else "\n".join(format_report(found)))
 

@@ -45,7 +45,7 @@ TABLE: Registry[tuple[str, str] | Plugin] = Registry(KIND, READERS, lambda plugi
 """All readers: those above, and plug-ins."""
 PASSWORD_KINDS = frozenset(("docx", "pptx", "xlsx", "epub", "opendocument"))
 """Kinds whose reader takes passwords as a third argument. That of PDF takes them by name."""
-READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 7, "html": 4, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
+READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 8, "html": 4, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
 _OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}

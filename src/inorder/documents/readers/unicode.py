@@ -22,7 +22,26 @@ _SPECIAL = re.compile(
     f"[{_CJK_RANGES}"
     "\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xa0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\ud800-\uf8ff\ufb00-\ufdff\ufe70-\uffff]"
 )
+_LIGATURES = dict(
+    zip("\x1b\x1c\x1d\x1e\x1f\x0b\x0c\x0e\x0f", "\ufb00\ufb01\ufb02\ufb03\ufb04\ufb00\ufb01\ufb03\ufb04", strict=True)
+)
+"""Their codes in the two encodings of TeX, as far as they are no line breaks."""
+_UNNAMED_LIGATURE = re.compile("(?<=[^\\W\\d_])[\x0b\x0c\x0e\x0f\x1b-\x1f]|[\x0b\x0c\x0e\x0f\x1b-\x1f](?=[^\\W\\d_])")
+_USUAL_FORMS = {
+    ord(space): " "
+    for space in "\t\x0b\x0c\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
+}
+_USUAL_FORMS |= {0x2010: "-", 0x2011: "-"}
+_FORMS = re.compile("[\t\x0b\x0c\x0e\x0f\x1b-\x1f\u00a0\u1680\u2000-\u200a\u2010\u2011\u202f\u205f]")
 _HALF = re.compile("[\ud800-\udfff]")
+
+
+def normalize_characters(text: str) -> str:
+    """Replace each space, tabulator or hyphen that has several forms by its usual form, and ligatures that a font of
+    TeX leaves without a name. The length does not change."""
+    if not _FORMS.search(text):
+        return text
+    return _UNNAMED_LIGATURE.sub(lambda found: _LIGATURES[found.group()], text).translate(_USUAL_FORMS)
 
 
 def clean(text: str) -> str:

@@ -168,6 +168,21 @@ def test_ligatures_and_odd_spaces_are_plain_letters() -> None:
     assert read(one_page(content, b"", font, more)) == [("paragraph", "office fin \u0574\u056d")]
 
 
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("oil\tand\u2003lens", "oil and lens"),
+        ("well\u2011lit well\u2010lit", "well-lit well-lit"),
+        ("pre\x1cll o\x0ece", "prefill office"),
+    ],
+)
+def test_spaces_hyphens_and_ligatures_of_all_forms_are_the_usual_ones(drawn: str, text: str) -> None:
+    alphabet = "".join(sorted(set(drawn)))
+    font, more = boxed_font(alphabet)
+    content = b"BT /F 12 Tf 60 700 Td %s Tj ET" % encode_text(alphabet, drawn)
+    assert read(one_page(content, b"", font, more)) == [("paragraph", text)]
+
+
 def test_the_bullet_of_tex_fonts_begins_a_list_item() -> None:
     alphabet = "\x88 lightoi"
     font, more = boxed_font(alphabet)

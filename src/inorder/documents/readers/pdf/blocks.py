@@ -28,6 +28,9 @@ from .tables.pages import join_tables
 from .tables.ruled import insert_ruled_tables
 from .tables.unruled import find_unruled_tables
 
+PlacedTable = tuple[int, int, Table]
+"""A table with the range of rows that it replaces."""
+
 DIRECTION_SAMPLE_CHARACTERS = 1000
 """How much text is examined to find the writing direction of a page."""
 WATERMARK_RATIO = 2.5
@@ -96,7 +99,8 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
     builder = ParagraphBuilder(stats, page, right_to_left=right_to_left)
     found: list[AnyBlock] = []
     for region in split_regions(segments, rows or group_rows(segments), right_to_left=right_to_left):
-        blocks = _build_region(region, builder, page.number, right_to_left=right_to_left)
+        tables = _find_tables(region, page.number, is_typed=stats.body_is_mono)
+        blocks = _build_region(region, tables, builder, right_to_left=right_to_left)
         _join_regions(found, blocks, page.text)
         found += blocks
     if page.graphics:
@@ -112,10 +116,12 @@ def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]
     return sorted(filter(None, found), key=lambda row: min([segment.top for segment in row]))
 
 
-def _build_region(region: Region, builder: ParagraphBuilder, page: int, *, right_to_left: bool) -> list[AnyBlock]:
+def _build_region(
+    region: Region, tables: Sequence[PlacedTable], builder: ParagraphBuilder, *, right_to_left: bool
+) -> list[AnyBlock]:
     found: list[AnyBlock] = []
     done = 0
-    for start, end, table in _find_tables(region, page):
+    for start, end, table in tables:
         found += builder.build(_merge_rows(region[done:start]))
         found.append(order_columns(table, right_to_left=right_to_left))
         done = end
@@ -127,11 +133,11 @@ def _merge_rows(rows: Sequence[Row]) -> list[Segment]:
     return list(map(merge_row, rows))
 
 
-def _find_tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
-    """Tables, each with the range of rows that it replaces."""
+def _find_tables(region: Region, page: int, *, is_typed: bool) -> list[PlacedTable]:
+    """The tables of a region."""
     found = [(index, index + 1, row[0].table) for index, row in enumerate(region) if row[0].table is not None]
-    tables: list[tuple[int, int, Table]] = [(start, end, table) for start, end, table in found if table is not None]
-    tables += find_unruled_tables(region, page)
+    tables: list[PlacedTable] = [(start, end, table) for start, end, table in found if table is not None]
+    tables += find_unruled_tables(region, page, is_typed=is_typed)
     return sorted(tables, key=lambda found: found[0])
 
 

@@ -17,6 +17,8 @@ _MARKER = re.compile(
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
 _SPACES_MAX = 80
+FOREIGN_SHARE_MAX = 0.3
+"""Letters beyond ASCII in a line of code: in its comments and strings."""
 
 
 class Column:
@@ -75,6 +77,13 @@ def bounding_box(lines: Sequence[Segment]) -> Box:
     """The box around these lines."""
     left, top = min([line.x0 for line in lines]), min([line.top for line in lines])
     return left, top, max([line.x1 for line in lines]), max([line.bottom for line in lines])
+
+
+def has_few_letters(text: str) -> bool:
+    """Whether few characters are letters that programs are not written in: fonts of Chinese and Japanese text are often
+    of fixed width."""
+    letters = sum(not letter.isascii() and letter.isalpha() for letter in text)
+    return letters <= FOREIGN_SHARE_MAX * len(text)
 
 
 def format_code(lines: Sequence[Segment]) -> str:

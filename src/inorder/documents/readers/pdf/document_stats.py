@@ -26,6 +26,8 @@ from .headings.tags import find_tag_shift
 from .segments import PageText, Segment, SegmentStyle
 
 SAMPLE_PAGES_MAX = 32
+MONO_SHARE_MIN = 0.85
+"""Share of text in fonts of fixed width in a document that is typed. A manual with listings has less."""
 
 
 class DocumentStats(msgspec.Struct, frozen=True):
@@ -111,7 +113,7 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
     return DocumentStats(
         body_size,
         2 * bold > total,
-        2 * mono > total,
+        mono > MONO_SHARE_MIN * total,
         tuple(_find_heading_sizes(pages, body_size, title_size)),
         title_size,
         edges,

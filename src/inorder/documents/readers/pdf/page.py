@@ -14,6 +14,7 @@ from inorder.documents.readers.legibility import UNDECODED, find_unreadable
 from .captions import CAPTION
 from .coordinates import SegmentReader
 from .furniture.line_numbers import remove_line_numbers
+from .furniture.listing_numbers import remove_listing_numbers
 from .graphics import read_graphics
 from .headings.leads import mark_leads
 from .headings.tags import read_tagged_headings
@@ -60,7 +61,7 @@ def read_page(page: PdfPage) -> PageText:
     found.lost += [lost] if lost else []
     if not found.unreadable and _is_picture(page, found.text):
         found.unreadable = f"is an image with little text{SCANNED}"
-    _set_segments(found, remove_line_numbers(reader, segments))
+    _set_segments(found, remove_listing_numbers(reader, remove_line_numbers(reader, segments)))
     has_tables = _may_have_tables(found)
     if has_tables and not page.rotation:
         _cut_number_columns(reader, found)
@@ -85,6 +86,8 @@ def _is_picture(page: PdfPage, text: str) -> bool:
 
 
 def _set_segments(found: PageText, segments: list[Segment]) -> None:
+    for order, segment in enumerate(segments):
+        segment.order = order
     found.segments = segments
     found.rows = group_rows([segment for segment in segments if not segment.direction])
 
@@ -196,8 +199,6 @@ def _replace_segments(found: PageText, old: list[Segment], new: list[Segment]) -
     cut = {segment.span for segment in old}
     segments = [segment for segment in found.segments if segment.span not in cut] + new
     segments.sort(key=by_span)
-    for order, segment in enumerate(segments):
-        segment.order = order
     _set_segments(found, segments)
 
 

@@ -14,7 +14,7 @@ import msgspec
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 from inorder.documents.readers.unicode import is_cjk
 
-from .columns import BULLETS, Column, bounding_box, find_marker, format_code
+from .columns import BULLETS, Column, bounding_box, find_marker, format_code, has_few_letters
 from .document_stats import DocumentStats
 from .headings.leads import split_lead
 from .headings.numbering import parse_number
@@ -83,7 +83,8 @@ class ParagraphBuilder:
                 ):
                     piece.append(line)
                     continue
-            if line.lead is not None:
+            after = lines[index + 1] if index + 1 < len(lines) else None
+            if line.lead is not None and not _is_set_in(line, after, column):
                 title, *rest = split_lead(line)
                 if level := self._rules.lead_level(title):
                     self._finish()
@@ -92,7 +93,6 @@ class ParagraphBuilder:
             marker, is_numbered = find_marker(line.text)
             if marker and not self._is_item(line, marker, column):
                 marker = ""
-            after = lines[index + 1] if index + 1 < len(lines) else None
             if self._piece and (marker or self._is_new_block(line, after, column)):
                 self._finish()
             if not self._piece:
@@ -102,7 +102,7 @@ class ParagraphBuilder:
         return self._blocks
 
     def _is_code(self, line: Segment) -> bool:
-        return line.is_mono and not self._stats.body_is_mono and line.text.isascii()
+        return line.is_mono and not self._stats.body_is_mono and (line.text.isascii() or has_few_letters(line.text))
 
     def _is_item(self, line: Segment, marker: str, column: Column) -> bool:
         """Whether a line with this marker is a list item, and not running text that happens to begin with it."""
@@ -244,6 +244,13 @@ class ParagraphBuilder:
             page=self._page,
             box=bounding_box(piece),
         )
+
+
+def _is_set_in(line: Segment, after: Segment | None, column: Column) -> bool:
+    """Whether a line begins a list item: it is set in, and goes on under its own text, or ends early."""
+    if after is None or line.x0 < column.left + 0.5 * line.size:
+        return False
+    return after.x0 > line.x0 + 0.5 * line.size or not column.is_full(line, after)
 
 
 def _mirror(line: Segment) -> Segment:

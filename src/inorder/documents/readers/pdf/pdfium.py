@@ -22,7 +22,7 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from inorder.documents.readers.unicode import clean
+from inorder.documents.readers.unicode import clean, normalize_characters
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
@@ -262,7 +262,7 @@ class PdfPage:
         text, _ = utf_16_le_decode(buffer[:written], "replace", True)
         if len(text) != written:  # surrogate pairs: kept as two characters, so that indices stay valid
             text = "".join(map(chr, buffer[:written]))
-        return text
+        return normalize_characters(text)
 
     def text_within(self, left: float, top: float, right: float, bottom: float) -> str:
         """The text in a part of the page, in its own coordinates. The text must be loaded."""

@@ -221,6 +221,8 @@ class GapFinder:
         self._text = reader.text
         self._lines = lines
         self.spans = [line.span for line in lines]
+        self._mono_starts = {line.span[0] for line in lines if line.is_mono}
+        """Lines in which a single space is as wide as a small gap."""
         self._quarter = (reader.page.rotation + direction) % 4
         self._letter = LETTER_WIDTH * min([line.size for line in lines])
         """The usual width of a letter, for pages on which all words are far apart."""
@@ -284,7 +286,8 @@ class GapFinder:
                     space for space in _find_spaces(self._text[start : last + 1], start) if space + 1 not in found
                 ]
                 others += spaces
-                shares += [CELL_GAP_SHARE if length < SHORT_CHARACTERS_MAX else GAP_SHARE] * len(spaces)
+                is_close = length < SHORT_CHARACTERS_MAX and start not in self._mono_starts
+                shares += [CELL_GAP_SHARE if is_close else GAP_SHARE] * len(spaces)
         return gaps + self.measure(others, shares)
 
     def measure(self, spaces: list[int], shares: Iterable[float]) -> list[Span]:

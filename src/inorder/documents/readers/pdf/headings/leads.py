@@ -20,7 +20,7 @@ REST_CHARACTERS_MIN = 8
 def mark_leads(reader: SegmentReader, segments: Iterable[Segment]) -> None:
     """Set the lead of all segments that begin with a heading."""
     for segment in segments:
-        if segment.text[0].isdigit() and not segment.direction and " " in segment.text:
+        if segment.text[0].isdigit() and not (segment.direction or segment.is_mono) and " " in segment.text:
             segment.lead = _find_lead(reader, segment)
 
 

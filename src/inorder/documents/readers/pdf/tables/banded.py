@@ -281,9 +281,9 @@ def _is_plausible(rows: Sequence[Sequence[PlacedRow]], columns: int, *, is_divid
     if characters > (2 if is_divided else 1) * CHARACTERS_MAX * len(cells):
         return False
     spanning = sum(any(cell.last > cell.first for line in lines for cell in line) for lines in rows)
-    if spanning > max(2, SPANNING_SHARE_MAX * len(rows)) or (
-        not is_divided and all(cell.segment.is_mono for cell in cells)
-    ):
+    if spanning > max(2, SPANNING_SHARE_MAX * len(rows)):
+        return False
+    if all(cell.segment.is_mono for cell in cells) and (not is_divided or columns == 2):
         return False
     covered = sum(cell.last - cell.first + 1 for cell in cells)
     return covered >= FILLED_SHARE_MIN * columns * len(rows)

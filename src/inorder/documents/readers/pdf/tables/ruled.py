@@ -8,6 +8,7 @@ cells are rectangles, and several have text. Otherwise its text stays text.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -25,6 +26,8 @@ CELLS_MAX = 4_000
 CELLS_MIN = 4
 STACKED_RULES_MIN = 3
 """Vertical rules of each of two tables that touch."""
+FRAME_POINTS_MAX = 8.0
+"""A narrower column without text is the edge of a frame."""
 TEXTS_MIN = 3
 """A grid with fewer cells with text is a box around something."""
 
@@ -176,7 +179,7 @@ class RuledGrid:
         texts: defaultdict[int, list[Segment]] = defaultdict(list)
         for place, segment in inside:
             texts[roots[place]].append(segment)
-        if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
+        if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN or self._is_box(inside):
             return None
         found: list[FilledCell] = []
         for root, area in areas.items():
@@ -188,6 +191,17 @@ class RuledGrid:
         _mark_header(cells)
         rows = max([cell.row + cell.rows for cell, _ in cells])
         return Table(rows=rows, columns=self.columns, cells=[cell for cell, _ in cells], page=page, box=self.box)
+
+    def _is_box(self, inside: Iterable[PlacedSegment]) -> bool:
+        """Whether it is a frame or a shade, drawn in pieces: its text is in one column, and is code, or the others are
+        too narrow for text."""
+        columns = {place % self.columns for place, _ in inside}
+        if len(columns) > 1:
+            return False
+        if all(segment.is_mono for _, segment in inside):
+            return True
+        widths = [right - left for left, right in pairwise(self.xs)]
+        return all(width < FRAME_POINTS_MAX for column, width in enumerate(widths) if column not in columns)
 
     def _find_areas(self) -> tuple[dict[int, list[tuple[int, int]]], Sequence[int]]:
         """The positions of each cell, and the number of the cell of each position."""

@@ -33,20 +33,24 @@ SPANNING_ROWS_MAX = 2
 SINGLE_ROWS_MAX = 2
 """Rows with a single segment within a table, one after the other."""
 
+FULL_SHARE_OF_CODE = 0.8
+NUMBER_DIGITS_MAX = 6
+
 _LEADER = re.compile(r"[.\u2026_]{4,}|(?:\. ){3,}")
 
 
-def find_unruled_tables(rows: Sequence[Row], page: int) -> Iterator[tuple[int, int, Table]]:
-    """Tables, each with the range of rows that it replaces."""
+def find_unruled_tables(rows: Sequence[Row], page: int, *, is_typed: bool) -> Iterator[tuple[int, int, Table]]:
+    """Tables, each with the range of rows that it replaces. `is_typed`: the document has a font of fixed width, which
+    is one of code otherwise."""
     if max(map(len, rows), default=0) < 2:
         return
     for start, end in _find_runs(rows, SINGLE_ROWS_MAX):
-        table = _build(rows[start:end], page)
+        table = _build(rows[start:end], page, is_typed=is_typed)
         if table is not None:
             yield start, end, table
             continue
         for part_start, part_end in _find_runs(rows[start:end], 0):
-            table = _build(rows[start + part_start : start + part_end], page)
+            table = _build(rows[start + part_start : start + part_end], page, is_typed=is_typed)
             if table is not None:
                 yield start + part_start, start + part_end, table
 
@@ -75,7 +79,7 @@ def _is_adjacent(before: Row, row: Row) -> bool:
     return row[0].top - before[0].bottom < 2 * row[0].size
 
 
-def _build(lines: Sequence[Row], page: int) -> Table | None:
+def _build(lines: Sequence[Row], page: int, *, is_typed: bool) -> Table | None:
     """The table of these lines; None if they are not a table."""
     extents = find_column_extents(lines)
     count = len(extents)
@@ -85,6 +89,8 @@ def _build(lines: Sequence[Row], page: int) -> Table | None:
     if sum(len(segment.text) for segment in pieces) > CHARACTERS_MAX * len(pieces):
         return None
     if any(_LEADER.search(piece.text) for piece in pieces):
+        return None
+    if not is_typed and all(piece.is_mono for piece in pieces) and not _is_grid_of_code(lines, count):
         return None
     if sum(bool(MARK.fullmatch(row[0].text)) for row in lines) > 0.5 * len(lines):
         return None
@@ -99,6 +105,14 @@ def _build(lines: Sequence[Row], page: int) -> Table | None:
     if len(rows) < ROWS_MIN or not _is_filled(rows, count):
         return None
     return build_table(rows, count, count_header_rows(rows, 0), page)
+
+
+def _is_grid_of_code(lines: Sequence[Row], columns: int) -> bool:
+    """Whether code is the output of a program: nearly all lines have several columns, and the first does not count."""
+    full = [row for row in lines if len(row) == columns]
+    numbers = [int(row[0].text) for row in full if row[0].text.isdecimal() and len(row[0].text) < NUMBER_DIGITS_MAX]
+    is_counted = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if len(numbers) > 1 else False
+    return columns > 2 and len(full) >= FULL_SHARE_OF_CODE * len(lines) and not is_counted
 
 
 def _is_filled(rows: Sequence[Sequence[PlacedRow]], columns: int) -> bool:
