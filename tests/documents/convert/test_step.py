@@ -230,8 +230,8 @@ def test_settings_are_stated_by_part_and_only_for_the_kinds_that_they_change(mon
     assert (
         settings_of(plain, "markdown") == settings_of(every, "markdown") == {"kind": "markdown", "reader": "markdown 7"}
     )
-    assert settings_of(plain, "pdf") == {"kind": "pdf", "reader": "pdf 8"}
-    assert settings_of(every, "pdf") == {"kind": "pdf", "reader": "pdf 8", "ocr": "ocr_version"}
+    assert settings_of(plain, "pdf") == {"kind": "pdf", "reader": "pdf 7"}
+    assert settings_of(every, "pdf") == {"kind": "pdf", "reader": "pdf 7", "ocr": "ocr_version"}
     assert [settings_of(each, "html")["html"] for each in (plain, every)] == ["article", "full"]
     assert settings_of(every, "image") == {"kind": "image", "reader": "image_version"}
     docling = msgspec.structs.replace(plain, reader="docling")
