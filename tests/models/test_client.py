@@ -243,7 +243,7 @@ def test_requests_in_flight_never_exceed_a_limit_on_tokens_together(store: Answe
     assert limit - 104 < used <= limit
     assert server.in_flight_max <= 3, "more could exceed the limit together"
     assert errors[0].budget == str(errors[0])
-    assert str(errors[0]).startswith("--tokens-max 400 is reached")
+    assert str(errors[0]).startswith("--model-tokens-max 400 is reached")
 
 
 @pytest.mark.req("MOD-3")
@@ -278,3 +278,26 @@ def test_a_request_that_fails_gives_back_what_it_has_reserved(store: AnswerStore
         assert (budget.read().reserved_tokens, budget.read().in_flight) == (0, 0)
         client.ask(ask(client, output_tokens_max=900), make_page)
         client.close()
+
+
+@pytest.mark.req("MOD-4", "MOD-2")
+def test_who_looks_for_a_question_finds_only_an_answer_that_was_accepted(store: AnswerStore) -> None:
+    """Workers look pages up by the first question, and do not know how often it was asked."""
+
+    def check(answer: Answer) -> str:
+        return "" if answer.text == "long" else "it is too short"
+
+    def answer(request: ModelRequest) -> str:
+        return "long" if "it is too short" in request.text else "x"
+
+    with ModelServer(answer=answer) as server:
+        client = open_client(server, store)
+        question = ask(client)
+        store.keep(
+            question, Answer(text="x", tokens_in=1, tokens_out=1, finish_reason="stop", model="m", seconds=0), "no"
+        )
+        assert store.find([question.key]) == {}
+        client.ask(question, make_page, check)
+        client.close()
+        assert store.find([question.key])[question.key].text == "long"
+        assert server.asked.total() == 1, "the answer that was refused had arrived"

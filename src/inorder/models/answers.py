@@ -40,14 +40,21 @@ CREATE TABLE questions (
 CREATE TABLE answers (
     key BLOB PRIMARY KEY, question INTEGER NOT NULL REFERENCES questions, input_key TEXT NOT NULL, text TEXT NOT NULL,
     tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, finish_reason TEXT NOT NULL, seconds REAL NOT NULL,
-    kept_at REAL NOT NULL
+    refused TEXT NOT NULL, kept_at REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX answers_by_input ON answers (input_key);
 CREATE INDEX answers_by_question ON answers (question);
 """
 _FIND = """
 SELECT answers.key, text, tokens_in, tokens_out, finish_reason, model, seconds
-FROM answers JOIN questions ON questions.id = question WHERE answers.key IN ({})
+FROM answers JOIN questions ON questions.id = question WHERE refused {} '' AND answers.key IN ({})
+"""
+_KEEP = """
+INSERT INTO answers SELECT ?1, id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM questions
+WHERE (model, prompt, parameters) = (?10, ?11, ?12)
+ON CONFLICT (key) DO UPDATE SET text = excluded.text, tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out,
+    finish_reason = excluded.finish_reason, seconds = excluded.seconds, refused = ''
+WHERE answers.refused != '' AND excluded.refused = ''
 """
 
 
@@ -112,13 +119,15 @@ class AnswerStore:
         self._thread = threading.Thread(target=self._write_all, name="inorder-answers", daemon=True)
         self._thread.start()
 
-    def find(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """Return those answers that are kept, by the key of their question."""
+    def find(self, keys: Iterable[str], *, refused: bool = False) -> dict[str, Answer]:
+        """Return those answers that are kept, by the key of their question: those that were accepted, or those that
+        were not."""
         with self._reading, _translate_errors(self.path, "it cannot be read"):
-            return _find(self._reader, list(keys))
+            return _find(self._reader, list(keys), refused=refused)
 
-    def keep(self, question: Question, answer: Answer) -> None:
-        """Keep an answer. It is durable when this returns. The first answer to a question stays."""
+    def keep(self, question: Question, answer: Answer, refused: str = "") -> None:
+        """Keep an answer, with the reason if it was not accepted. It is durable when this returns. The first answer to
+        a question stays, but one that was accepted replaces one that was not."""
         row = (
             bytes.fromhex(question.key),
             question.input_key,
@@ -127,17 +136,14 @@ class AnswerStore:
             answer.tokens_out,
             answer.finish_reason,
             answer.seconds,
+            refused,
             self._clock(),
         )
         asked = (question.model, question.prompt, _encode(question.parameters))
 
         def add(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO questions (model, prompt, parameters) VALUES (?, ?, ?)", asked)
-            connection.execute(
-                "INSERT OR IGNORE INTO answers SELECT ?1, id, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM questions"
-                " WHERE (model, prompt, parameters) = (?9, ?10, ?11)",
-                (*row, *asked),
-            )
+            connection.execute(_KEEP, (*row, *asked))
 
         self._write(add)
 
@@ -207,7 +213,8 @@ class AnswerStore:
 
 
 def find_kept(path: str, keys: Iterable[str]) -> Mapping[str, Answer]:
-    """Return those answers that a file has, by the key of their question. There may be no file."""
+    """Return those answers that a file has and that were accepted, by the key of their question. There may be no
+    file."""
     if not os.path.exists(path):
         return {}
     with open_to_read(path) as connection:
@@ -224,12 +231,12 @@ def open_to_read(path: str) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _find(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Answer]:
+def _find(connection: sqlite3.Connection, keys: Sequence[str], *, refused: bool = False) -> dict[str, Answer]:
     found: dict[str, Answer] = {}
     for start in range(0, len(keys), _KEYS_MAX):
         portion = [bytes.fromhex(key) for key in keys[start : start + _KEYS_MAX]]
         for key, text, tokens_in, tokens_out, finish_reason, model, seconds in connection.execute(
-            _FIND.format(",".join("?" * len(portion))), portion
+            _FIND.format("!=" if refused else "=", ",".join("?" * len(portion))), portion
         ):
             found[key.hex()] = Answer(
                 text=text,

@@ -29,6 +29,28 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / _MILLION
 
 
+class SpendingLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run may spend on models, and the prices of the user. None: no limit, or no price."""
+
+    tokens_max: int | None = None
+    cost_max: float | None = None
+    price_in: float | None = None
+    """What a million tokens of requests cost."""
+    price_out: float | None = None
+    """What a million tokens of answers cost."""
+
+    @property
+    def prices(self) -> Prices | None:
+        """The prices; None: there are none. A price that is not given is 0."""
+        if self.price_in is None and self.price_out is None:
+            return None
+        return Prices(tokens_in=self.price_in or 0.0, tokens_out=self.price_out or 0.0)
+
+    def make_budget(self) -> "ModelBudget":
+        """Return the budget of a run. Raises OperatorError for a limit on money without prices."""
+        return ModelBudget(tokens_max=self.tokens_max, cost_max=self.cost_max, prices=self.prices)
+
+
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """What was spent, and what requests in flight may spend."""
 
@@ -54,7 +76,7 @@ class ModelBudget:
     ) -> None:
         require(
             cost_max is None or prices is not None,
-            "--cost-max needs prices: set price_in and price_out (per million tokens) in inorder.toml",
+            "--cost-max needs prices: set price_in and price_out, which are for a million tokens, in inorder.toml",
         )
         self.prices = prices
         self._tokens_max = tokens_max
@@ -106,7 +128,7 @@ class ModelBudget:
         """Return which limit a request would exceed, in words."""
         spent = self._spending
         if self._tokens_max is not None and spent.tokens + spent.reserved_tokens + tokens > self._tokens_max:
-            return f"--tokens-max {self._tokens_max} is reached: {spent.tokens} tokens are used"
+            return f"--model-tokens-max {self._tokens_max} is reached: {spent.tokens} tokens are used"
         if self._cost_max is not None and spent.cost + spent.reserved_cost + cost > self._cost_max:
             return f"--cost-max {self._cost_max:g} is reached: {spent.cost:.4g} is spent"
         return None

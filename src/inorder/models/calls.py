@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from inorder.errors import StageError
 from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmitted, Reason, TaskCancelled, Ticket
 
@@ -148,6 +150,13 @@ class ServerCalls:
         except _NoAnswerError as error:
             self._require_answer(error)
             raise
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The limits that hold now: the user's, or those that the server states."""
+        return msgspec.structs.replace(
+            self._limits, tokens_per_minute=self._pacer.limit, rate_per_s=self._lane.config.rate_per_s
+        )
 
     def statistics(self) -> LaneStatistics:
         """Statistics of the lane."""

@@ -125,11 +125,13 @@ class ModelClient:
         """Return the answer to a question. `make_input` is called if a request is sent. Raises StageError, with the
         server as the outage if it is down, and `RefusedError` if it refuses every request."""
         first = question
+        check = check or _accept
         refused: list[tuple[str, str]] = []
         for _ in range(self._answers_max):
-            answer = self._answer(question, make_input, refused)
-            reason = "" if check is None else check(answer)
+            answer, reason = self._answer(question, make_input, refused, check)
             if not reason:
+                if refused:
+                    self._store.keep(first, answer)  # whoever looks for the first question finds it
                 return answer
             self._count(not_accepted=1)
             refused.append((answer.text, reason))
@@ -160,16 +162,19 @@ class ModelClient:
 
     # ---- One question
 
-    def _answer(self, question: Question, make_input: MakeInput, refused: list[tuple[str, str]]) -> Answer:
-        """Return the answer that is kept, or ask for it, and keep it."""
+    def _answer(
+        self, question: Question, make_input: MakeInput, refused: list[tuple[str, str]], check: Check
+    ) -> tuple[Answer, str]:
+        """Return the answer that is kept, or ask for it, and keep it; and why it is not accepted."""
         key = question.key
         with self._take_turn(key):
-            answer = self._store.find([key]).get(key)
+            answer = self._store.find([key]).get(key) or self._store.find([key], refused=True).get(key)
             if answer is not None:
                 self._count(asked=1, kept=1)
-                return answer
+                return answer, check(answer)
             answer = self._request(question, make_input(), refused)
-            self._store.keep(question, answer)
+            reason = check(answer)
+            self._store.keep(question, answer, reason)
         self._count(
             asked=1,
             answered=1,
@@ -178,7 +183,7 @@ class ModelClient:
             cost=self._budget.cost(answer.tokens_in, answer.tokens_out),
             server_s=answer.seconds,
         )
-        return answer
+        return answer, reason
 
     @contextmanager
     def _take_turn(self, key: str) -> Iterator[None]:
@@ -258,6 +263,10 @@ class ModelClient:
             before = self._statistics
             changes = {name: getattr(before, name) + count for name, count in counts.items()}
             self._statistics = msgspec.structs.replace(before, **changes)
+
+
+def _accept(answer: Answer) -> str:
+    return ""
 
 
 def make_body(model: str, question: Question, content: ModelInput, refused: list[tuple[str, str]]) -> bytes:
