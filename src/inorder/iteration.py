@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, I
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 from warnings import warn
+from weakref import WeakSet
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import raise_violation
@@ -17,14 +18,14 @@ from inorder.core.options import KernelOptions, entries_for
 from inorder.core.transitions import State
 from inorder.engines.base import WORKERS_MAX, Engine, Task
 from inorder.engines.factory import EngineSpec, create_engine, is_coroutine_function
-from inorder.errors import InfrastructureError, ItemError, OperatorError, require
+from inorder.errors import InfrastructureError, InvariantViolation, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
 from inorder.runtime.delivery import ORDERS, Delivery, make_delivery
 from inorder.runtime.former_options import FormerOptions, read_former
 from inorder.runtime.limits import make_retry_options
-from inorder.runtime.loop import Runtime, describe_survivors
+from inorder.runtime.loop import IN_THREADS, Runtime, describe_survivors
 from inorder.runtime.memory_probe import create_memory_probe
-from inorder.runtime.plan_items import ItemHints
+from inorder.runtime.plan_items import ItemHints, read_until_error
 from inorder.runtime.run_options import RunOptions, require_whole, require_word
 from inorder.runtime.stall_notice import StallNotice
 
@@ -284,6 +285,19 @@ def _require_timeout(timeout_s: Any) -> None:
     require(timeout_s is None or timeout_s > 0, f"timeout_s must be greater than 0, got {timeout_s}")
 
 
+_open: "WeakSet[Imap[Any]]" = WeakSet()
+"""Iterations that a fork of this process must leave alone: their workers, pipes and journals belong to the parent."""
+
+
+def _disown() -> None:
+    for iteration in list(_open):
+        iteration._closed = iteration._is_foreign = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown)
+
+
 class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
     """The iterator that `imap` returns: results for `for` and `async for`, and a context manager that stops the
     workers.
@@ -329,16 +343,23 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
         self._now_ms = clock.now_ms
         self._feed_due_ms = 0
         self._closed = False
+        self._is_foreign = False
+        """Whether this process is a fork of the one that began the iteration."""
+        self._is_busy = False
+        """Whether a thread or a task is taking a result."""
+        self._input_errors: list[Exception] = []
         self._grace_s = options.cancel_grace_ms / 1000
         self._turns: AsyncTurns | None = None
         """Set by the first `async for`."""
         self._input: AsyncInput | None = None
-        self._is_awaited = False
+        _open.add(self)
         try:
             self._notice = StallNotice(run_options.stall_warning_s, clock)
             self._runtime: Runtime | None = None
             if coroutines is None and not isinstance(items, AsyncIterable):
                 self._runtime = self._start(items)
+            self._blocking = self._runtime
+            """The run, as long as `for` may drive it."""
         except BaseException:
             delivery.close(is_end=False)
             raise
@@ -347,7 +368,7 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         delivery = self._delivery
         return Runtime(
-            delivery.order_plan(self._hints.describe_all(items)),
+            read_until_error(delivery.order_plan(self._hints.describe_all(items)), self._input_errors),
             self._engine,
             delivery.commit,
             self._clock,
@@ -377,15 +398,13 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
 
     def __next__(self) -> R_co:
         if self._closed:
+            self._require_own()
             raise StopIteration
+        if self._is_busy:
+            raise RuntimeError("another thread is taking a result of this iteration")
+        self._is_busy = True
         try:
-            runtime = self._runtime
-            if runtime is None:
-                raise OperatorError(
-                    "a coroutine function and an asynchronous input need `async for`"
-                    if self._turns is None
-                    else "the iteration began with `async for`; go on with it"
-                )
+            runtime = self._blocking or self._start_late()
             if self._last is not None:
                 self._acknowledge(*self._last)
             while not self._ready:
@@ -400,9 +419,25 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
             self._position += 1
             envelope = last[0]
             return self._deliver_error(last) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
+        except InvariantViolation:
+            if self._closed:  # by another thread, while this one waited
+                raise StopIteration from None
+            self.close()
+            raise
         except BaseException:
             self.close()
             raise
+        finally:
+            self._is_busy = False
+
+    def _start_late(self) -> Runtime:
+        """Start the run of an input that can be iterated both ways, now that `for` asks for it."""
+        if self._turns is not None:
+            raise OperatorError("the iteration began with `async for`; go on with it")
+        if self._coroutines is not None or not isinstance(self._items, Iterable):
+            raise OperatorError("a coroutine function and an asynchronous input need `async for`")
+        self._runtime = self._blocking = self._start(self._items)
+        return self._runtime
 
     def close(self) -> None:
         """Stop the workers and drop results that were not yielded. Idempotent."""
@@ -427,7 +462,11 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
 
     async def __anext__(self) -> R_co:
         if self._closed:
+            self._require_own()
             raise StopAsyncIteration
+        if self._is_busy:
+            raise RuntimeError("another task is waiting for the next result of this iteration")
+        self._is_busy = True
         try:
             turns = self._turns or self._start_turns()
             turns.require_loop()
@@ -437,7 +476,7 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
                 self._last = None
             while not self._ready:
                 if runtime.summary is not None:
-                    await self._aclose(is_end=not runtime.summary.was_cancelled)
+                    await self._aclose(is_end=not runtime.summary.was_cancelled and not self._input_errors)
                     self._end(runtime)
                     raise StopAsyncIteration
                 await self._wait(turns)
@@ -451,15 +490,17 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
         except BaseException:
             await self.aclose()
             raise
+        finally:
+            self._is_busy = False
 
     async def _wait(self, turns: "AsyncTurns") -> None:
-        if self._is_awaited:
-            raise RuntimeError("another task is waiting for the next result of this iteration")
-        self._is_awaited = True
         try:
             await turns.wait()
-        finally:
-            self._is_awaited = False
+        except InvariantViolation:
+            if not self._closed:
+                raise
+        if self._closed:  # by another task, meanwhile
+            raise StopAsyncIteration
 
     async def aclose(self) -> None:
         """Stop the workers, wait for coroutines that were cancelled, and drop results that were not yielded."""
@@ -475,11 +516,13 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
         if self._turns is not None:
             await self._turns.close()
         if self._coroutines is not None:
-            _warn_of_survivors(await self._coroutines.wait_for_end(self._grace_s))
+            survivors = await self._coroutines.wait_for_end(self._grace_s)
+            _warn_of_survivors(survivors, "as coroutines, which did not end when they were cancelled")
 
     def _start_turns(self) -> "AsyncTurns":
         from inorder.runtime.async_turns import AsyncInput, LoopTurns, ThreadTurns
 
+        self._blocking = None
         engine = self._engine
         if self._coroutines is not None and not isinstance(self._items, AsyncIterable):
             self._runtime = self._start(self._items)
@@ -502,6 +545,10 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
 
     # ---- both
 
+    def _require_own(self) -> None:
+        if self._is_foreign:
+            raise OperatorError("an iteration cannot go on in a fork of its process; begin another one there")
+
     def _close(self, *, is_end: bool) -> None:
         if self._closed:
             return
@@ -511,6 +558,8 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
         try:
             if self._runtime is not None:
                 survivors = self._runtime.close(0.0 if is_end else self._grace_s)
+                if self._is_busy:  # perhaps another thread, which waits
+                    self._engine.wake()
         finally:
             self._delivery.close(is_end=is_end)
         _warn_of_survivors(survivors)
@@ -522,18 +571,21 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
         return cast("R_co", error)
 
     def _end(self, runtime: Runtime) -> None:
-        """Close the iteration at the end of its run. Raises InfrastructureError if something else ended it."""
+        """Close the iteration at the end of its run. Raises what the input has raised, after the results of the items
+        before that, and InfrastructureError if something else ended the run."""
         summary = runtime.summary
         was_cancelled = summary is not None and summary.was_cancelled
-        self._close(is_end=not was_cancelled)
+        self._close(is_end=not was_cancelled and not self._input_errors)
+        if self._input_errors:
+            raise self._input_errors.pop()
         if summary is not None and was_cancelled:
             raise InfrastructureError(summary.cancel_reason)
 
 
-def _warn_of_survivors(survivors: list[Task]) -> None:
+def _warn_of_survivors(survivors: list[Task], where: str = IN_THREADS) -> None:
     if survivors:
         names = [f"seq {task.seq} ({task.item!r:.40})" for task in survivors]
-        warn(describe_survivors(names), RuntimeWarning, stacklevel=4)
+        warn(describe_survivors(names, where), RuntimeWarning, stacklevel=4)
 
 
 def to_item_error(envelope: Envelope, item: Any, base: int) -> ItemError:

@@ -134,8 +134,11 @@ class CoroutineEngine:
         return []
 
     async def wait_for_end(self, grace_s: float) -> list[Task]:
-        """Wait for the items that were cancelled, up to `grace_s`. Returns those that still run."""
+        """Wait for the items that were cancelled, up to `grace_s`. Returns those that still run. Those of an event loop
+        that has ended run no more."""
         tasks = {**self._abandoned, **{running: what.task for running, what in self._running.items()}}
+        loop = asyncio.get_running_loop()
+        tasks = {running: task for running, task in tasks.items() if running.get_loop() is loop}
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
         return sorted((task for each, task in tasks.items() if not each.done()), key=lambda task: task.seq)

@@ -42,7 +42,8 @@ class _LoopGuard:
     def require_loop(self) -> None:
         """Raise OperatorError on another event loop than that of the first wait."""
         if asyncio.get_running_loop() is not self._loop:
-            raise OperatorError("the iteration began on another event loop; go on there, or begin a new iteration")
+            state = "which is closed" if self._loop.is_closed() else "and goes on there"
+            raise OperatorError(f"the iteration began on another event loop, {state}; begin a new iteration here")
 
 
 class ThreadTurns(_LoopGuard):
@@ -112,9 +113,11 @@ class LoopTurns(_LoopGuard):
             self._waiter.set_result(None)
 
     async def close(self) -> None:
-        """Come back no more."""
+        """Come back no more, and wake who waits."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def _set_timer(self) -> None:
         if self._timer is not None:

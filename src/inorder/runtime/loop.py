@@ -59,13 +59,14 @@ Observer = Callable[[int, Event, Sequence[Command] | None], None]
 _make_task = partial(tuple.__new__, Task)
 """Does without the constructor of a named tuple, which takes half of the time of a dispatch."""
 _SURVIVORS_SHOWN = 10
+IN_THREADS = "in threads, which cannot be killed"
 
 
-def describe_survivors(names: Sequence[str]) -> str:
-    """Name the items that still run in threads after a run has ended."""
+def describe_survivors(names: Sequence[str], where: str = IN_THREADS) -> str:
+    """Name the items that still run after a run has ended."""
     shown = ", ".join(names[:_SURVIVORS_SHOWN])
     more = f" and {len(names) - _SURVIVORS_SHOWN} more" if len(names) > _SURVIVORS_SHOWN else ""
-    return f"still running in threads, which cannot be killed: {shown}{more}"
+    return f"still running {where}: {shown}{more}"
 
 
 class ResumeState(NamedTuple):

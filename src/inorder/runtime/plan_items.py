@@ -1,6 +1,6 @@
 """Describes the items of an iteration to the kernel, with what functions of the user say about each."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from inorder.core.windows.plan import PlanItem
@@ -50,6 +50,14 @@ class ItemHints(NamedTuple):
         if type(key) is not str:
             raise OperatorError(f"batch_key must return a string, got {key!r} for {item!r:.80}")
         return PlanItem(cost=cost, size_bytes=size, batch_key=key)
+
+
+def read_until_error(plan: Iterable[Planned], errors: list[Exception]) -> Iterator[Planned]:
+    """Yield a plan as far as it comes. What it raises then is added to `errors`."""
+    try:
+        yield from plan
+    except Exception as error:
+        errors.append(error)
 
 
 def _describe_plain(item: Any) -> PlanItem:

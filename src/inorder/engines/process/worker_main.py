@@ -14,6 +14,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.process import current_process
 from sys import getsizeof
 from time import monotonic_ns, time
 from typing import Any
@@ -76,6 +77,7 @@ def worker_main(
 ) -> None:
     """Entry point of the process: set up, then run batches until the pipe closes."""
     bind_to_parent()
+    _allow_children()
     open_standard_streams()
     statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
@@ -118,6 +120,13 @@ def worker_main(
             else:
                 runners[0].run(message)
             message = connection.recv_bytes()
+
+
+def _allow_children() -> None:
+    """Let items start processes: an `imap` of their own, or a pool. `multiprocessing` refuses that to a process which
+    ends with its parent, as a worker does; what an item leaves behind is killed by the guard."""
+    process: Any = current_process()
+    process._config["daemon"] = False
 
 
 class _ResultBuffer:
