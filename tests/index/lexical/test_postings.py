@@ -20,6 +20,12 @@ from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.lexical.terms import count_file_terms
 
+try:
+    from inorder.index.lexical._counter import PostingScorer
+except ImportError:
+    PostingScorer = None  # type: ignore[assignment, misc]
+
+needs_compiler = pytest.mark.skipif(PostingScorer is None, reason="inorder was built without a C compiler")
 WORDS = "lamp wick fog horn bell coast keeper oil lens tide".split()  # noqa: SIM905
 
 
@@ -307,6 +313,71 @@ def test_a_small_change_leaves_the_large_segment_alone(inverted: Inverted) -> No
     inverted.merge()
     [merged] = read_segments(inverted.connection)
     assert len(merged.chunks) == 39
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.req("IDX-5")
+@pytest.mark.parametrize("seed", range(10))
+def test_the_compiled_scorer_finds_the_same_scores_as_the_arrays(
+    inverted: Inverted, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 40)
+    chance = random.Random(seed)
+    for file in range(60):
+        inverted.add(file, *(" ".join(chance.choices(WORDS, k=chance.randint(0, 300))) for _ in range(3)))
+        if chance.random() < 0.2:
+            inverted.invert()
+    for file in chance.sample(range(60), 8):
+        inverted.remove(file)
+    index = LexicalIndex(inverted.connection)
+    groups = [
+        TermGroup(("lamp",)),
+        TermGroup(("fog", "horn"), weight=1.5),
+        TermGroup(("head1",), is_prefix=True),
+        TermGroup(("tide", "missing")),
+        TermGroup(("missing",)),
+    ]
+    body, head = index.score(groups)
+    numbers, found_body, found_head = index.find(groups)
+    assert numbers.tolist() == np.flatnonzero(body + head).tolist()
+    assert found_body.tolist() == body[numbers].tolist()
+    assert found_head.tolist() == head[numbers].tolist()
+    assert [index.has_any(group) for group in groups] == [True, True, True, True, False]
+    few, _, _ = index.find([TermGroup(("head7",))])
+    assert few.tolist() == np.flatnonzero(index.score([TermGroup(("head7",))])[1]).tolist()
+
+
+@needs_compiler
+@pytest.mark.req("SIL-2")
+@pytest.mark.parametrize("seed", range(40))
+def test_the_compiled_scorer_refuses_a_damaged_block_or_reads_another_number(inverted: Inverted, seed: int) -> None:
+    inverted.add(0, "lamp wick fog", "lamp", "fog lamp lamp")
+    inverted.invert()
+    [block] = inverted.connection.execute("SELECT data FROM term_blocks").fetchone()
+    damaged = bytearray(block)
+    damaged[random.Random(seed).randrange(len(block))] ^= 0xFF
+    inverted.connection.execute("UPDATE term_blocks SET data = ?", (bytes(damaged),))
+    index = LexicalIndex(inverted.connection)
+    try:
+        numbers, _, _ = index.find([TermGroup(("lamp",)), TermGroup(("f",), is_prefix=True)])
+    except DamagedIndexError:
+        return
+    assert set(numbers.tolist()) <= {0, 1, 2}
+
+
+@needs_compiler
+def test_the_compiled_scorer_refuses_norms_and_segments_that_do_not_fit() -> None:
+    alive, norms = np.ones(3, np.bool_), np.ones(3)
+    with pytest.raises(ValueError, match="two norms"):
+        PostingScorer(alive, norms, norms[:2], 3)
+    scorer = PostingScorer(alive, norms, norms, 3)
+    with pytest.raises(ValueError, match="outside"):
+        scorer.find([(1.0, False, [(0, 4, b"lamp", b"")])], 1.2)
+    with pytest.raises(ValueError, match="no header"):
+        scorer.find([(1.0, False, [(0, 3, b"lamp", b"short")])], 1.2)
+    with pytest.raises(TypeError):
+        scorer.find([(1.0, False, (0, 3))], 1.2)  # type: ignore[list-item]
 
 
 def test_segments_of_a_first_run_are_merged_when_there_are_many(inverted: Inverted) -> None:

@@ -22,6 +22,8 @@ may change a list. So the module does not ask for the GIL. `terms` gives each th
 #define Py_END_CRITICAL_SECTION() }
 #endif
 
+#include "_scorer.h"
+
 #define TERM_BYTES_MAX 64
 #define COUNT_MAX 255
 #define LENGTH_MAX 65535
@@ -540,15 +542,20 @@ static PyType_Spec counter_spec = {
     .slots = counter_slots,
 };
 
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    if (type == NULL)
+        return -1;
+    int status = PyModule_AddObjectRef(module, name, type);
+    Py_DECREF(type);
+    return status;
+}
+
 static int execute(PyObject *module)
 {
     fill_tables();
-    PyObject *type = PyType_FromSpec(&counter_spec);
-    if (type == NULL)
-        return -1;
-    int status = PyModule_AddObjectRef(module, "TermCounter", type);
-    Py_DECREF(type);
-    return status;
+    return add_type(module, "TermCounter", &counter_spec) || add_type(module, "PostingScorer", &scorer_spec) ? -1 : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {
@@ -562,7 +569,7 @@ static PyModuleDef_Slot module_slots[] = {
 static struct PyModuleDef module = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_counter",
-    .m_doc = "Counts the terms of texts.",
+    .m_doc = "Counts the terms of texts, and scores the chunks that have them.",
     .m_slots = module_slots,
 };
 

@@ -24,15 +24,16 @@ class SegmentOffsets:
     """The number of the first chunk of each segment, when the chunks of all of them are numbered together."""
 
     def __init__(self, segments: Sequence["IndexSegment"]) -> None:
-        self._range_of: dict[int, tuple[int, int]] = {}
+        self.ranges: dict[int, tuple[int, int]] = {}
+        """Where the chunks of each segment begin and end, by its id."""
         start = 0
         for segment in segments:
-            self._range_of[segment.id] = start, start + len(segment.chunks)
+            self.ranges[segment.id] = start, start + len(segment.chunks)
             start += len(segment.chunks)
 
     def renumber(self, segment: int, numbers: Numbers) -> Numbers:
         """Number chunks of a segment among those of all segments. Raises DamagedIndexError if it has no such chunk."""
-        start, end = self._range_of.get(segment, (0, 0))
+        start, end = self.ranges.get(segment, (0, 0))
         found = numbers + start
         if found[-1] >= end:
             raise DamagedIndexError(f"a term names a chunk that segment {segment} does not have")
@@ -101,7 +102,7 @@ def read_postings(
     connection: sqlite3.Connection, term: str, *, is_prefix: bool = False
 ) -> Iterator[tuple[int, Postings]]:
     """The postings of a term, or of all terms that begin with it, each with the id of its segment."""
-    for segment, block in _find_blocks(connection, term, is_prefix=is_prefix):
+    for segment, block in find_blocks(connection, term, is_prefix=is_prefix):
         if is_prefix:
             yield from ((segment, found) for found in find_postings_by_prefix(block, term))
         elif (found := find_postings(block, term)) is not None:
@@ -110,11 +111,11 @@ def read_postings(
 
 def find_terms(connection: sqlite3.Connection, prefix: str) -> set[str]:
     """The terms that begin with `prefix`."""
-    blocks = _find_blocks(connection, prefix, is_prefix=True)
+    blocks = find_blocks(connection, prefix, is_prefix=True)
     return {term for _, block in blocks for term in read_terms(block) if term.startswith(prefix)}
 
 
-def _find_blocks(connection: sqlite3.Connection, term: str, *, is_prefix: bool) -> Iterator[tuple[int, bytes]]:
+def find_blocks(connection: sqlite3.Connection, term: str, *, is_prefix: bool) -> Iterator[tuple[int, bytes]]:
     """The blocks that may have a term, or any term that begins with it, each with the id of its segment."""
     if is_prefix:
         return connection.execute(_BLOCKS, (term, f"{term}{AFTER_ALL}"))

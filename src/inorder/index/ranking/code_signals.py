@@ -127,14 +127,23 @@ def _raise_paths(question: str, paths: Sequence[str], scores: Scores, reasons: S
     words = split_words(question)
     relevant = [word for word in words if not is_stop_word(word)] or words
     terms = set(analyze(" ".join(relevant)))
+    beginnings = {term[:_PREFIX] for term in terms}
     known: dict[str, tuple[float, str]] = {}
     for at, path in enumerate(paths):
         if path not in known:
-            known[path] = _match_path(terms, path)
+            is_similar = not beginnings.isdisjoint(_find_beginnings(path))
+            known[path] = _match_path(terms, path) if is_similar else (0.0, "")
         gain, matching = known[path]
         if matching:
             scores[at] *= 1 + gain
             reasons[at].append(f"path has {matching}: x{1 + gain:.2g}")
+
+
+@lru_cache(maxsize=1 << 16)
+def _find_beginnings(path: str) -> frozenset[str]:
+    """The first letters of the terms of a path. A path that has none of those of the question is not looked at."""
+    folders, _, file_name = path.rpartition("/")
+    return frozenset(term[:_PREFIX] for part in (folders, file_name) for term in _analyze_path(part))
 
 
 def _match_path(terms: set[str], path: str) -> tuple[float, str]:

@@ -43,7 +43,7 @@ HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}
 path of code say what it is for."""
 CODE_PROVIDER = "static"
 """Makes the vectors of code if those of documents are made by a model, or there are none."""
-_EMBEDDED_MAX = 64
+_EMBEDDED_MAX = 16
 """Chunks of code that are embedded during a search, about."""
 _FEW = 50
 """If words find fewer chunks, all vectors are compared; otherwise only those of the chunks that words have found."""
@@ -177,9 +177,11 @@ class Searcher:
     def _add_lexical(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
         """Add the chunks whose words match best. What headings weigh depends on the kind of the file. It orders chunks
         of code among each other: the best of them has the score that it would have as a document."""
-        body, head = self._lexical.score(self.find_groups(query))
-        found = np.flatnonzero(allowed & (body + head > 0))
-        body, head, is_code = body[found], head[found], self._is_code[found]
+        found, body, head = self._lexical.find(self.find_groups(query))
+        if allowed is not self._lexical.alive:
+            kept = allowed[found]
+            found, body, head = found[kept], body[kept], head[kept]
+        is_code = self._is_code[found]
         scores = body + HEAD_WEIGHTS[DOCUMENT] * head
         if is_code.any():
             as_code = body[is_code] + HEAD_WEIGHTS[CODE] * head[is_code]
