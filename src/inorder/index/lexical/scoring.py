@@ -49,6 +49,9 @@ class TermGroup(NamedTuple):
 class LexicalIndex:
     """The inverted index of a database, and the lengths of its chunks."""
 
+    _scorer: Any = None
+    """What reads postings; None: arrays do."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         segments = read_segments(connection)
@@ -64,7 +67,8 @@ class LexicalIndex:
         self._norms = [self._make_norms(each) for each in lengths]
         self._is_indexed: dict[TermGroup, bool] = {}
         """Of the terms that were scored last, whether the index has them."""
-        self._scorer = _open_scorer(self.alive, *self._norms, self._count) if _open_scorer else None
+        if _open_scorer is not None:
+            self._scorer = _open_scorer(self.alive, *self._norms, self._count)
 
     def _make_norms(self, lengths: Numbers) -> Scores:
         return make_norms(lengths, lengths[self.alive].sum() / max(1, self._count))
