@@ -46,7 +46,7 @@ def test_a_row_of_chunk_has_the_sizes_of_its_chunks(runs: StageRuns) -> None:
 def test_a_row_of_embed_has_the_provider_and_the_norms(runs: StageRuns) -> None:
     runs.run()
     dense = runs.rows("embed")["docs/note.txt"]
-    assert (dense["family"], dense["provider"], dense["dimensions"]) == ("dense", "static/1", 256)
+    assert (dense["family"], dense["provider"], dense["dimensions"]) == ("dense", "static/2", 256)
     assert dense["norms"] == {"min": 1.0, "avg": 1.0, "max": 1.0}
     assert dense["vectors"] == len(inorder.open(runs.data).get("docs/note.txt").chunks)
 

@@ -1,6 +1,11 @@
-"""Parse a question into what the database can look up. No character of a question is ever treated as syntax."""
+"""Parse a question into what the database can look up.
+
+A short question may have a phrase in double quotes, a word to leave out after a minus sign, and the beginning of a word
+before an asterisk. All other characters, and all of a long question, are words or nothing.
+"""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,6 +26,20 @@ _TERMS_MAX = 256
 _PREFIX_MIN = 5
 """Letters of a word whose beginning is looked up: `car` is no carrot."""
 NO_LANGUAGES: Mapping[str, int] = {}
+_SYNTAX_CHARACTERS_MAX = 300
+"""Of a longer question, such as a text that was pasted, no character is syntax."""
+_PHRASE = re.compile(r'(?<!\S)"([^"]*\w[^"]*)"(?!\w)')
+_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]{3}\w*)(?=\s|$)")
+"""Shorter ones are options of commands, as in `ls -la`."""
+_BEGINNING = re.compile(r"(?<![\w*])(\w{2,})\*(?![\w*])")
+_NOTATION = re.compile(r"(?<!\S)(?:\w+(?:[-&+./]\w+)+|\w+(?:\+\+|#)|[0-9]+[A-Za-z]{1,3})(?=[\s?!,;:.)]|$)")
+_NUMBER_WITH_UNIT = re.compile(r"([0-9]+)([A-Za-z]{1,3})")
+_GREEK_NAMES = """
+    alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi
+    psi omega
+    """.split()  # noqa: SIM905
+_GREEK = dict(zip((chr(code) for code in range(0x3B1, 0x3CA) if code != 0x3C2), _GREEK_NAMES, strict=True))
+_OTHER_SPELLINGS = _GREEK | {name: letter for letter, name in _GREEK.items()}
 _STOP_WORDS = set(
     """
     a an and are as at be by can could did do does for from had has have how i if in into is it its may me my no not of
@@ -34,18 +53,41 @@ class Query(NamedTuple):
     """A parsed question."""
 
     text: str
+    """What was asked, without words to leave out."""
     kind: str
     """`text`, or one of `sym`, `def`, `ref` and `imports`."""
     name: str
     """The symbol or module to look up; empty for a `text` query."""
     characters: int = 0
     """The length of the question as it was asked; `text` has the beginning of one that is too long."""
+    phrases: tuple[str, ...] = ()
+    """What must be in a chunk word by word."""
+    excluded: tuple[str, ...] = ()
+    """Words that must not be in a chunk."""
+    beginnings: frozenset[str] = frozenset()
+    """Words of the question that stand for all words that begin with them."""
+    notations: tuple[str, ...] = ()
+    """Words with signs, such as `C++`, `AT&T` and `10-K`, in lower case: the signs are not indexed."""
 
     def make_groups(self, languages: Mapping[str, int] = NO_LANGUAGES) -> list[TermGroup]:
         """What to look up in an index of documents in these languages, given with the number of documents in each. Stop
         words are those of the language of the question. A word is looked up in the forms that it has there and in
         English, which is also that of code; in every language of the index if the question does not tell its own."""
-        return list(_make_groups(self.text, tuple(languages.items())))
+        return list(_make_groups(self.text, self.beginnings, self.notations, tuple(languages.items())))
+
+    def accepts(self, text: str) -> bool:
+        """Whether a chunk with this text has all phrases, and no word that is to be left out."""
+        if not self.phrases and not self.excluded:
+            return True
+        words = f" {_join_words(text)} "
+        has_all = all(f" {_join_words(phrase)} " in words for phrase in self.phrases)
+        return has_all and not any(f" {_join_words(word)} " in words for word in self.excluded)
+
+    def find_notations(self, text: str) -> float:
+        """The share of the question that its words with signs make which a text has as they are written."""
+        lower = text.casefold()
+        words = sum(len(split_words(notation)) for notation in self.notations if notation in lower)
+        return words / max(1, len(split_words(self.text)))
 
     def detect_language(self, languages: Mapping[str, int]) -> str:
         """The language of the question among those of an index; empty if the question does not tell."""
@@ -63,18 +105,51 @@ def _detect_language(text: str, counts: tuple[tuple[str, int], ...]) -> str:
 
 
 @lru_cache(maxsize=16)
-def _make_groups(text: str, counts: tuple[tuple[str, int], ...]) -> tuple[TermGroup, ...]:
+def _make_groups(
+    text: str, beginnings: frozenset[str], notations: tuple[str, ...], counts: tuple[tuple[str, int], ...]
+) -> tuple[TermGroup, ...]:
     language = _detect_language(text, counts)
     languages = [language] if language else [name for name, _ in counts]
     words = Counter(split_words(text))
-    relevant = {word: count for word, count in words.items() if not is_stop_word(word, language)} or words
+    noted = {word for notation in notations for word in split_words(notation)}
+    relevant = {
+        word: count for word, count in words.items() if word.lower() in noted or not is_stop_word(word, language)
+    } or words
     found: Counter[tuple[tuple[str, ...], bool]] = Counter()
     for word, count in relevant.items():
+        if word in beginnings:
+            found[(word.casefold(),), True] += count
+            continue
         analyzed = [analyze(word, each) for each in dict.fromkeys(("", *languages))]
         for forms in zip(*analyzed, strict=True):
-            found[tuple(dict.fromkeys(forms)), is_partial(word)] += count
+            found[tuple(dict.fromkeys((*forms, *_spell_otherwise(word)))), is_partial(word)] += count
     kept = dict(found.most_common(_TERMS_MAX))
     return tuple(TermGroup(*term, math.sqrt(count)) for term, count in found.items() if term in kept)
+
+
+def _spell_otherwise(word: str) -> list[str]:
+    """Other terms for the same: the name of a Greek letter for the letter, and a number without its unit."""
+    number = _NUMBER_WITH_UNIT.fullmatch(word)
+    other = _OTHER_SPELLINGS.get(word.lower())
+    return [*([other] if other else []), *([number[1]] if number else [])]
+
+
+def _join_words(text: str) -> str:
+    return " ".join(split_words(text)).casefold()
+
+
+def _take_syntax(text: str) -> Query:
+    """A question whose signs have a meaning, if it is short. A question of nothing but words to leave out has none."""
+    if len(text) > _SYNTAX_CHARACTERS_MAX:
+        return Query(text, "text", "")
+    excluded = tuple(dict.fromkeys(_EXCLUDED.findall(text)))
+    rest = _EXCLUDED.sub(" ", text) if excluded else text
+    if excluded and not analyze(rest):
+        rest, excluded = text, ()
+    phrases = tuple(" ".join(split_words(phrase)) for phrase in _PHRASE.findall(rest))
+    beginnings = frozenset(word for found in _BEGINNING.findall(rest) for word in split_words(found))
+    notations = tuple(dict.fromkeys(found.casefold() for found in _NOTATION.findall(rest)))
+    return Query(rest.strip(), "text", "", 0, phrases, excluded, beginnings, notations)
 
 
 def parse_query(text: str) -> Query:
@@ -88,7 +163,7 @@ def parse_query(text: str) -> Query:
         return Query(text, kind, name.strip(), characters)
     if not analyze(text):
         raise OperatorError("the query contains no word to search for")
-    return Query(text, "text", "", characters)
+    return _take_syntax(text)._replace(characters=characters)
 
 
 def replace_surrogates(text: str) -> str:

@@ -21,7 +21,7 @@ from .hits import MODES, FileHits, Filters, Hit, Values, add_copies, group_by_fi
 from .lexical.scoring import TermGroup
 from .locations import match_copies
 from .place import Generation, IndexConnection, IndexPlace
-from .query import Query, parse_query
+from .query import CHARACTERS_MAX, Query, parse_query
 from .ranking.rerank import HITS_MAX, rerank
 from .ranking.retrieval import Searcher
 from .ranking.snippets import CONTEXT, SnippetLine, make_snippet
@@ -146,6 +146,11 @@ def answer_from(
     mode, reason = searcher.choose_mode(query, options.mode, filters)
     count = max(options.count, HITS_MAX) if options.rerank else options.count
     hits = searcher.search(query, mode, count, filters)
+    warnings = _list_warnings(searcher, query, options)
+    if not hits and query.phrases:
+        named = ", ".join(f'"{phrase}"' for phrase in query.phrases)
+        warnings.append(f"no text has {named}: its words were searched for")
+        hits = searcher.search(query._replace(phrases=()), mode, count, filters)
     if options.rerank:
         hits = rerank(query.text, hits, options.rerank)[: options.count]
     if not hits:
@@ -158,7 +163,7 @@ def answer_from(
         reason,
         hits,
         suggestions=searcher.suggest_words(query),
-        warnings=_list_warnings(searcher, query, options),
+        warnings=warnings,
         groups=searcher.find_groups(query),
         language=query.detect_language(searcher.languages),
     )
@@ -166,8 +171,8 @@ def answer_from(
 
 def _list_warnings(searcher: Searcher, query: Query, options: SearchOptions) -> list[str]:
     found = [searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else []
-    if query.characters > len(query.text):
-        found.append(f"of the {query.characters:,} characters of the question, {len(query.text):,} were searched for")
+    if query.characters > CHARACTERS_MAX:
+        found.append(f"of the {query.characters:,} characters of the question, {CHARACTERS_MAX:,} were searched for")
     return found
 
 

@@ -52,6 +52,11 @@ _ALIKE = np.zeros(0)
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
 """Chunks that are read at once, at least."""
+_SIMILAR_MIN = 0.75
+_CORRECTED_MIN = 0.8
+"""How similar a word is that stands for one that the index does not have, if it has no word of the question."""
+_NOTED_MAX = 50
+"""Hits whose texts are read to see whether they have words with signs as the question writes them."""
 _SUGGESTED = 2
 """Words that are suggested for one that the index does not have."""
 
@@ -83,8 +88,21 @@ class Searcher:
         """The words to look up: whole ones, or the beginnings of words if the index has none of them."""
         if self._asked[0] != query:
             groups = query.make_groups(self.languages)
-            self._asked = query, groups if any(map(self._lexical.has_any, groups)) else widen_groups(groups)
+            for widen in (widen_groups, self._correct_groups):
+                if not any(map(self._lexical.has_any, groups)):
+                    groups = widen(groups)
+            self._asked = query, groups
         return self._asked[1]
+
+    def _correct_groups(self, groups: Sequence[TermGroup]) -> list[TermGroup]:
+        """The most similar words of the index as further forms of each word."""
+        found = []
+        for group in groups:
+            term = group.forms[0]
+            known = self._lexical.find_similar_terms(term[:2], len(term) - 2, len(term) + 2) if len(term) > 3 else ()
+            similar = _find_similar(term, sorted(known), 1, _CORRECTED_MIN)
+            found.append(group._replace(forms=(*group.forms, *similar)))
+        return found
 
     def _knows_words(self, query: Query) -> bool:
         """Whether the index has a word of the question."""
@@ -278,7 +296,9 @@ class Searcher:
         adjusted, reasons = self._adjust_code(query.text, candidates.numbers, total, among_code)
         factors = self._weigh_documents(query.text, candidates.numbers)
         adjusted = adjusted * factors if len(factors) else adjusted
-        ranked = self._read_distinct(candidates.numbers, adjusted, count)
+        if query.notations:
+            adjusted = adjusted + self._weigh_notations(query, candidates.numbers, adjusted)
+        ranked = self._read_distinct(candidates.numbers, adjusted, count, query)
         for at, hit in ranked:
             hit.score = float(adjusted[at])
             hit.shares = {name: float(share[at]) for name, share in shares.items()}
@@ -291,6 +311,15 @@ class Searcher:
             hit.ranks = candidates.list_ranks(at)
             hit.is_weak = self._is_weak(candidates, at)
         return [hit for _, hit in ranked]
+
+    def _weigh_notations(self, query: Query, numbers: Numbers, scores: Scores) -> Scores:
+        """What each chunk gains by the words with signs that it has: the best score if the question is nothing else."""
+        gains = np.zeros(len(numbers))
+        best = take_best(scores, _NOTED_MAX)
+        hits = self._read_hits(numbers[best])
+        for at in best.tolist():
+            gains[at] = scores.max() * query.find_notations(hits[int(numbers[at])].text)
+        return gains
 
     def _is_weak(self, candidates: Candidates, at: int) -> bool:
         """Whether a candidate has no word of the question, and a vector no more similar than one found by chance."""
@@ -355,9 +384,9 @@ class Searcher:
         values = msgspec.json.encode(sorted(items)).decode()
         return {str(item_id) for (item_id,) in self._connection.execute(query, (values,))} if items else set()
 
-    def _read_distinct(self, numbers: Numbers, scores: Scores, count: int) -> list[tuple[int, Hit]]:
-        """The first `count` chunks with different texts, and their positions. One that repeats an earlier one is listed
-        among its copies. Of the chunks of one function there is the best."""
+    def _read_distinct(self, numbers: Numbers, scores: Scores, count: int, query: Query) -> list[tuple[int, Hit]]:
+        """The first `count` chunks with different texts that the question accepts, and their positions. One that
+        repeats an earlier one is listed among its copies. Of the chunks of one function there is the best."""
         size = max(2 * count, _READ_MIN)
         while True:
             some = take_best(scores, size)
@@ -368,6 +397,8 @@ class Searcher:
             found: list[tuple[int, Hit]] = []
             functions: dict[tuple[str, str], list[Hit]] = {}
             for at, hit in ordered:
+                if not query.accepts(hit.text):
+                    continue
                 first = by_text.setdefault(hit.text, hit)
                 if first is not hit:
                     first.copies.append(hit.item_id)
@@ -478,10 +509,10 @@ def split_neighbours(rows: Sequence[Sequence[Any]], number: int) -> tuple[list[s
     return [text for at, text in rows if at < number], [text for at, text in rows if at > number]
 
 
-def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:
+def _find_similar(word: str, known: Sequence[str], count: int, share_min: float = _SIMILAR_MIN) -> list[str]:
     from difflib import get_close_matches
 
-    return get_close_matches(word, known, n=count, cutoff=0.75)
+    return get_close_matches(word, known, n=count, cutoff=share_min)
 
 
 def is_without_model(spec: str) -> bool:

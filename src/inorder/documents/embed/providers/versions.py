@@ -7,5 +7,5 @@ HASH_DIMENSIONS = 384
 """The default number of dimensions."""
 HASH_DIMENSIONS_MAX = 65_536
 """Sixteen bits of a hash choose the dimension."""
-STATIC = 1
+STATIC = 2
 """Of the provider `static`. To be increased whenever its vectors change."""

@@ -2,7 +2,8 @@
 
 The rules are those of an uncased BERT tokenizer, but only letters and digits count: a static vector of punctuation says
 nothing. Names of program code are split into their words. A word that is not in the vocabulary is split into the
-longest pieces that are; a piece that continues a word is marked by `##`.
+longest pieces that are; a piece that continues a word is marked by `##`. An identifier in which letters and digits take
+turns, such as a hash, is data and has no pieces.
 """
 
 import re
@@ -12,11 +13,12 @@ from collections.abc import Sequence
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ASCII_BETWEEN_RUNS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_DATA = re.compile(r"(?=.{6})(?:.*[0-9][A-Za-z]+[0-9]|.*[A-Za-z][0-9]+[A-Za-z])")
 _LETTERS_MAX = 48
 """A longer word is data, such as a key in base 64."""
 _CACHED_WORDS_MAX = 1 << 16
 """Words repeat. This many take about ten megabytes."""
-_CONTINUED = "##"
+CONTINUED = "##"
 
 
 class PieceCache(dict[str, tuple[int, ...]]):
@@ -30,7 +32,7 @@ class PieceCache(dict[str, tuple[int, ...]]):
     def __missing__(self, run: str) -> tuple[int, ...]:
         if len(self) >= _CACHED_WORDS_MAX:
             self.clear()
-        words = _WORD.findall(run) if len(run) <= _LETTERS_MAX else []
+        words = _WORD.findall(run) if len(run) <= _LETTERS_MAX and not _DATA.match(run) else []
         self[run] = pieces = tuple(piece for word in words for piece in self._split(word.lower()))
         return pieces
 
@@ -42,7 +44,7 @@ class PieceCache(dict[str, tuple[int, ...]]):
         found: list[int] = []
         start = 0
         while start < len(word):
-            prefix = _CONTINUED if start else ""
+            prefix = CONTINUED if start else ""
             for end in range(len(word), start, -1):
                 number = self._numbers.get(prefix + word[start:end])
                 if number is not None:

@@ -14,11 +14,13 @@ import numpy as np
 from inorder.documents.embed.providers import versions
 from inorder.documents.embed.providers.base import Matrix
 
-from .pieces import PieceCache, measure_known_letters
+from .pieces import CONTINUED, PieceCache, measure_known_letters
 from .table import FOLDER, read_table
 
 NAME = "static"
 _KNOWN_LETTERS_MIN = 0.5
+_NUMBER_SHARE = 10
+"""A piece of digits weighs this much less than a word: it says little, and a text may have many of them."""
 _BITS = 21
 """Of the numbers of a sum that are kept: 256 squares of them add up to less than 53 bits."""
 
@@ -30,7 +32,8 @@ class PieceProvider:
         table = read_table(folder)
         self._pieces = PieceCache(table.vocabulary)
         self._directions = table.expand()
-        self._lengths = table.lengths.astype(np.float64)
+        is_number = np.array([piece.removeprefix(CONTINUED).isdecimal() for piece in table.vocabulary])
+        self._lengths = np.where(is_number, table.lengths // _NUMBER_SHARE, table.lengths).astype(np.float64)
         self.name = f"{NAME}/{versions.STATIC}"
         self.dimensions = table.dimensions
 
