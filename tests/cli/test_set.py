@@ -14,7 +14,7 @@ from tests.support.command_line import CommandLine
 
 pytestmark = pytest.mark.req("CLI-2")
 
-DEFAULTS = {"to": "duckdb:///x", "data": "there"}
+DEFAULTS = {"to": "duckdb:///x", "data": "there", "page_pixels": "800"}
 """A value for an option whose default cannot be written."""
 
 

@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "watch": BELOW_JOBS | {"sources"},
     "report": BELOW_JOBS | {"documents", "index", "library", "dataset", "watch", "pipeline"},
     "targets": BELOW_JOBS | {"documents", "index", "library"},
-    "pipeline": LIBRARY - {"report"},
+    "pipeline": (LIBRARY - {"report"}) | {"executor"},
     FACE: LIBRARY | {"executor"},
     "serve": LIBRARY | {"pipeline"},
     "cli": LIBRARY | {FACE, "pipeline", "serve"},

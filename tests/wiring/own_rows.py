@@ -194,6 +194,68 @@ def read_fetch_limit(field: str) -> Callable[[WiredRun], Any]:
     return probe
 
 
+def ask_model(run: WiredRun, *pages: Any) -> tuple[list[Any], list[Any]]:
+    """What a model that reads these pages is asked, and the limits of its client."""
+    from inorder.pipeline import pages as page_pass
+    from inorder.testing import ModelServer
+    from tests.documents.pdf_files import draw_pdf
+
+    limits: list[Any] = []
+
+    class WatchedClient(page_pass.ModelClient):
+        def __init__(self, *arguments: Any, **others: Any) -> None:
+            limits.append(others["limits"])
+            super().__init__(*arguments, **others)
+
+    run.patch.setattr(page_pass, "ModelClient", WatchedClient)
+    make_source(run, "a.pdf", draw_pdf(*pages))
+    with ModelServer(answer="# Lamps") as server:
+        run.command("doctags", "docs", "--reader", f"vision:{server.url}#m", "--quiet", "--workers", "1")
+        return server.requests, limits
+
+
+def describe_asked(describe: Callable[[Any], Any]) -> Callable[[WiredRun], Any]:
+    def probe(run: WiredRun) -> Any:
+        return describe(ask_model(run, draw_page(1))[0][0])
+
+    return probe
+
+
+def measure_image(request: Any) -> int:
+    import base64
+    import io
+
+    from PIL import Image
+
+    with Image.open(io.BytesIO(base64.b64decode(request.images[0].partition(",")[2]))) as image:
+        return max(image.size)
+
+
+def find_answers(run: WiredRun) -> list[str]:
+    ask_model(run, draw_page(1))
+    return sorted(path.name for path in run.folder.rglob("*.sqlite") if path.name != "library.sqlite")
+
+
+def read_model_limit(field: str) -> Callable[[WiredRun], Any]:
+    def probe(run: WiredRun) -> Any:
+        [limit] = {getattr(limits, field) for limits in ask_model(run, draw_page(1))[1]}
+        return limit
+
+    return probe
+
+
+def draw_page(number: int) -> Any:
+    from tests.pipeline.scans import draw_scan
+
+    return draw_scan(number)
+
+
+def draw_words() -> Any:
+    from tests.documents.pdf_files import draw_lines
+
+    return draw_lines("The keeper lights the lamp at dusk.")
+
+
 OWN_ROWS = index_rows(
     OptionRow(
         "to",
@@ -206,6 +268,21 @@ OWN_ROWS = index_rows(
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
+    OptionRow("pages", lambda run: len(ask_model(run, draw_words())[0]), [("auto", 0), ("all", 1)]),
+    OptionRow("pages_max", lambda run: len(ask_model(run, draw_page(1), draw_page(2))[0]), [(1, 1), (5, 2)]),
+    OptionRow(
+        "page_prompt",
+        describe_asked(lambda request: request.text),
+        [("Read it aloud.", "Read it aloud."), ("Sing it.", "Sing it.")],
+    ),
+    OptionRow("page_pixels", describe_asked(measure_image), [(400, 400), (800, 800)]),
+    OptionRow("page_tokens_max", describe_asked(lambda request: request.output_tokens_max), [(100, 100), (200, 200)]),
+    OptionRow("answers", find_answers, [("none", ["answers.sqlite"]), ("mine.sqlite", ["mine.sqlite"])]),
+    OptionRow("model_in_flight", read_model_limit("in_flight"), [(3, 3), (5, 5)]),
+    OptionRow("model_rate_per_s", read_model_limit("rate_per_s"), [(50.0, 50.0), (60.0, 60.0)]),
+    OptionRow("model_tokens_per_minute", read_model_limit("tokens_per_minute"), [(10**6, 10**6), (10**7, 10**7)]),
+    OptionRow("model_attempts_max", read_model_limit("attempts_max"), [(3, 3), (4, 4)]),
+    OptionRow("model_deadline_s", read_model_limit("deadline_s"), [(30.0, 30.0), (40.0, 40.0)]),
     OptionRow("steps", read_with_step, [("none", False), ("wired_step:step", True)]),
     OptionRow("html", read_page, [("article", 2), ("full", 4)]),
     OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),

@@ -180,7 +180,18 @@ SHARED = index_by_name(
 EVERYDAY = frozenset(
     (
         *("data", "workers", "policy", "engine", "force", "timeout_s", "retries", "error_budget", "quiet", "verbose"),
-        *("ocr", "password_file", "reader", "tokens_max", "dense", "sparse", "to", "collection"),
+        *(
+            "ocr",
+            "password_file",
+            "reader",
+            "pages",
+            "pages_max",
+            "tokens_max",
+            "dense",
+            "sparse",
+            "to",
+            "collection",
+        ),
     )
 )
 """Options that are flags of commands. All others are set with `--set`."""

@@ -88,11 +88,16 @@ def read_recorded_request(
     _require_usable(data)
     recorded = _read_recorded(data)
     given = {step: reader.for_stage(step).own_fields(step) for step in STEPS}
-    own = {step: {**recorded.get(step, {}), **given[step]} for step in STEPS}
+    own = {step: {**_without_limits(recorded.get(step, {})), **given[step]} for step in STEPS}
     _require_trusted(data, own, given)
     _require_trusted_sources(data)
     found = list_known_sources(data) if sources is None else sources
     return _make_request(reader, own, options, STEPS, found, retries=retries)
+
+
+def _without_limits(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """What is recorded of a step, without what was meant for that run alone."""
+    return {name: value for name, value in recorded.items() if name != "pages_max"}
 
 
 def read_options(reader: SettingsReader) -> StageOptions:

@@ -17,6 +17,8 @@ from inorder.cli.option_types import (
 _content, _output = (partial(OptionSpec, section) for section in (Section.CONTENT, Section.OUTPUT))
 _limit = partial(make_part_option, Section.CONTENT, "server")
 """Declares a limit of the providers `tei` and `openai`."""
+_model = partial(make_part_option, Section.CONTENT, "model")
+"""Declares a limit of the model that reads pages."""
 
 
 def _is_foreign(spec: object) -> bool:
@@ -35,12 +37,44 @@ OWN = {
         ),
         _content(
             "reader",
-            TextType(),
-            "Reader of documents: native, docling or a plug-in.",
+            ProviderType(),
+            "Reader: native, docling, a plug-in, or vision:URL#MODEL.",
             "READER",
             path="convert.reader",
             needs_trust=unless("native", "docling"),
         ),
+        _content(
+            "pages",
+            ChoiceType("auto", "all"),
+            "Pages for vision: doubtful, or all.",
+            path="convert.pages",
+        ),
+        _content("pages_max", IntegerType(0, 10**9, "none", unit="pages"), "Most pages to ask vision for."),
+        _content("page_prompt", TextType(), "What vision is asked about a page.", path="convert.page_prompt"),
+        _content(
+            "page_pixels",
+            IntegerType(100, 4000, unit="pixels"),
+            "Longer side of the image of a page that vision gets.",
+            path="convert.page_pixels",
+        ),
+        _content(
+            "page_tokens_max",
+            IntegerType(1, 10**6, unit="tokens"),
+            "Longest answer of vision about a page.",
+            path="convert.page_tokens_max",
+        ),
+        _content("answers", TextType(), "File with the answers of models, which several DATA may share.", "FILE"),
+        _model("in_flight", IntegerType(1, 10**4, unit="requests"), "Concurrent requests to the model."),
+        _model(
+            "rate_per_s", NumberType("none", unit="requests/s"), "Requests per second on average, including retries."
+        ),
+        _model(
+            "tokens_per_minute",
+            IntegerType(1, 10**12, "none", unit="tokens/min"),
+            "Tokens per minute, with the longest answer that each request allows.",
+        ),
+        _model("attempts_max", IntegerType(1, 1000, unit="attempts"), "Attempts per request before its page fails."),
+        _model("deadline_s", SecondsType(), "Time for a request with all its attempts."),
         _content(
             "steps",
             TextType(),

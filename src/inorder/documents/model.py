@@ -159,6 +159,23 @@ class Furniture(Block, tag="furniture"):
 AnyBlock = Title | Heading | Paragraph | ListItem | Code | Table | Picture | Formula | Furniture
 
 
+class PageReading(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How a page was read that is one for a model.
+
+    >>> PageReading(reason="has no text layer").reader
+    ''
+    """
+
+    reader: str = ""
+    """The model that has read it; empty: its blocks are those of the native reader."""
+    reason: str = ""
+    """Why a model is to read it; empty: all pages are."""
+    problem: str = ""
+    """Why the model has not read it; empty, without a reader: it was not asked yet."""
+    confidence: float | None = None
+    """From 0 to 1; None: the model has stated none."""
+
+
 class Page(msgspec.Struct, gc=False):
     """One page of a document that has pages.
 
@@ -173,6 +190,8 @@ class Page(msgspec.Struct, gc=False):
     """Whether the page has a text layer. A scanned page has none, and needs OCR."""
     is_ocr: bool = False
     """Whether the text was recognised by OCR."""
+    reading: PageReading | msgspec.UnsetType = msgspec.UNSET
+    """Set if the page is one for a model."""
 
 
 class Document(msgspec.Struct, kw_only=True):

@@ -146,19 +146,19 @@ def _list_after(steps: Sequence[Step], failed: str) -> list[str]:
 class CommitReader:
     """Reads the entries of a run, for all of its sinks."""
 
-    def __init__(self, outcome: RunOutcome, table: StepTable, *, has_second: bool) -> None:
-        """`has_second`: a pass of models follows, which visits the same files."""
+    def __init__(self, outcome: RunOutcome, table: StepTable, *, has_more: bool) -> None:
+        """`has_more`: further passes follow, which visit the same files."""
         self._outcome = outcome
-        self._has_second = has_second
+        self._has_more = has_more
         self._table = table
         self._visited: dict[int, Visited] = {}
-        self._is_second = False
-        self._new, self._changed = IdSet(), IdSet()
-        """The files that the first pass has visited, if another one follows."""
+        self._is_first = True
+        self._new, self._changed, self._failed = IdSet(), IdSet(), IdSet()
+        """The files that were visited, if further passes follow."""
 
-    def begin_second(self) -> None:
-        """Begin the pass of models. Its files are counted already."""
-        self._is_second = True
+    def begin_next(self) -> None:
+        """Begin a further pass. Its files are counted already."""
+        self._is_first = False
         self._visited.clear()
 
     def read(self, entry: Entry) -> Visited:
@@ -190,32 +190,36 @@ class CommitReader:
             totals = outcome.get_step(made.step)
             totals.files += 1
             totals.duration_s += made.duration_ms / 1000
-        item_id = result.file.item_id
-        if self._is_second:
-            before: FileClass = "unchanged"
-            if item_id in self._new:
-                before = "new"
-            elif item_id in self._changed:
-                before = "changed"
-            outcome.counts.add(before, -1)
-            after: FileClass = "changed" if before == "unchanged" else before
-        else:
-            after = "changed" if visited.order.is_known else "new"
-            if self._has_second:
-                (self._changed if visited.order.is_known else self._new).add(item_id)
-        if result.failure is not None:
-            outcome.counts.add("failed")
-            totals = outcome.get_step(result.failure.step)
+        item_id, failure = result.file.item_id, result.failure
+        if failure is not None:
+            totals = outcome.get_step(failure.step)
             totals.failed += 1
-            totals.duration_s += result.failure.duration_ms / 1000
+            totals.duration_s += failure.duration_ms / 1000
+        if item_id in self._failed:
+            return
+        before = None if self._is_first else self._find_class(visited)
+        if before is not None:
+            outcome.counts.add(before, -1)
+            outcome.count_pages(visited.order.facts.pages_without_text if before != "failed" else 0, -1)
+        is_new = before == "new" if before is not None else not visited.order.is_known
+        if self._has_more:
+            (self._failed if failure is not None else self._new if is_new else self._changed).add(item_id)
+        if failure is not None:
+            outcome.counts.add("failed")
             return
         if result.file.reason:
             outcome.count_not_read(result.file.reason, name_type(result.file.item_id))
             return
-        is_same = not self._is_second and visited.order.is_known and not result.steps  # only its version is another one
-        outcome.counts.add("unchanged" if is_same else after)
-        if not self._is_second:
-            outcome.count_pages(result.file.pages_without_text)
+        is_same = before is None and visited.order.is_known and not result.steps  # only its version is another one
+        outcome.counts.add("unchanged" if is_same else "new" if is_new else "changed")
+        outcome.count_pages(result.file.pages_without_text)
+
+    def _find_class(self, visited: Visited) -> FileClass:
+        """What an earlier pass has counted a file as."""
+        item_id = visited.result.file.item_id
+        if visited.order.was_failed:
+            return "failed"
+        return "new" if item_id in self._new else "changed" if item_id in self._changed else "unchanged"
 
     def make_row(self, step: str, entry: Entry) -> dict[str, Any] | None:
         """Return the row of an entry in the manifest of a step; None: the step did not run."""

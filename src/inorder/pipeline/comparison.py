@@ -236,13 +236,18 @@ class SourceComparison:
             self.changes.add(change)
         elif not is_counted:
             self.count(row)
+        elif self._table.asks_model:
+            pass  # the pass before it has counted failures of the same steps
         elif any(state.category and self._table.is_enabled(step) for step, state in row.states.items()):
             self._outcome.counts.add("unchanged", -1)
             self._outcome.counts.add("failed")
 
     def _is_due(self, kind: FileKind, row: KnownFile) -> bool:
-        """Whether a file has a step to run, or loses the results of one."""
+        """Whether a file has a step to run, or loses the results of one. In the pass in which a model reads pages:
+        whether its document lacks answers."""
         due = find_due(self._table, kind, row, retries=self._retries, force=self._force)
+        if self._table.asks_model:
+            return any(each.reason == "answers" for each in due)
         return bool(due or self._table.list_dropped(kind, row.states))
 
     def _keep_part(self, row: KnownFile) -> None:
@@ -343,7 +348,7 @@ class SourceComparison:
             outcome.counts.add("copy")
         elif row.reason:
             outcome.count_not_read(row.reason, name_type(row.item_id))
-        elif any(state.category and not self._table.is_skipped(step) for step, state in row.states.items()):
+        elif self._table.has_failed(row.states):
             outcome.counts.add("failed")
             if self._observe_failed is not None:
                 self._observe_failed(row)

@@ -8,6 +8,7 @@ A step that has failed is due again if another run may do better. What is wrong 
 so such a file waits until it changes, until other passwords are given, or until it is asked for.
 """
 
+from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 from inorder.library.reader import KnownFile, StepState
@@ -16,13 +17,19 @@ from inorder.library.rows import HASH_BYTES
 from .sources.classify import FileKind
 from .steps import DueStep, Step, StepTable
 
-Reason = Literal["new", "settings", "input", "failed", "forced", "depends"]
+Reason = Literal["new", "settings", "input", "failed", "forced", "depends", "answers"]
 """Why a step is due: it has no result, its settings or its input have changed, it has failed, all steps are asked for;
-or it depends on the result of a step that is due."""
+it depends on the result of a step that is due; or its result lacks answers of a model."""
 _COMPARED = ("depends", "input")
 """Reasons of steps that do not run if their input turns out to be the same."""
 FINAL = frozenset(("input",))
 """Categories of failures that are the same in every run."""
+
+
+def mark_lacking(content: bytes) -> bytes:
+    """Return the hash of the input of a document that lacks answers of a model. It is no hash of a content, so the
+    document is not what it will be made of all of its answers."""
+    return blake2b(content, digest_size=HASH_BYTES, person=b"lacks answers").digest()
 
 
 class Due(NamedTuple):
@@ -60,6 +67,8 @@ def find_due(
         source = states.get(step.reads) if step.reads else None
         expected = content if not step.reads else (source.output if source is not None else None)
         reason = _find_reason(step, state, expected, depends=step.reads in names, retries=retries)
+        if reason == "input" and _lacks_answers(step, state, expected):
+            reason = "answers" if table.asks_model else None
         if force:
             reason = "forced"
         if reason and not table.is_enabled(step.name):
@@ -70,6 +79,13 @@ def find_due(
         elif state is None or state.output is None:
             blocked.add(step.name)
     return found
+
+
+def _lacks_answers(step: Step, state: StepState | None, content: bytes | None) -> bool:
+    """Whether the result of a step was made of the present content, and lacks answers of a model."""
+    if step.reads or content is None or state is None:
+        return False
+    return state.input == mark_lacking(content)
 
 
 def _find_reason(

@@ -6,8 +6,12 @@ STEPS = (DOCTAGS, CHUNK, INDEX, *(f"{EMBED}:{family}" for family in FAMILIES))
 """All steps, in their order."""
 RUN = "run"
 """The name of the run in DATA: of its journal, its lock and its telemetry."""
+READ = "pages"
+"""The name of the pass in which a model reads pages."""
 MODELS = "models"
-"""The name of the pass of models."""
+"""The name of the pass of models that make vectors."""
+PASSES = (RUN, READ, MODELS)
+"""All passes, in their order."""
 
 
 def name_manifest(step: str) -> str:
@@ -17,7 +21,7 @@ def name_manifest(step: str) -> str:
 
 MANIFESTS = {name_manifest(step): step for step in STEPS}
 """The steps by the names of their manifests."""
-OURS = frozenset((*MANIFESTS, RUN, MODELS))
+OURS = frozenset((*MANIFESTS, *PASSES))
 """The names of manifests and journals that belong to the pipeline, and not to a stage of a user."""
 
 

@@ -110,10 +110,10 @@ class RunOutcome(msgspec.Struct, kw_only=True):
         by_type = self.not_read.setdefault(reason, {})
         by_type[file_type] = by_type.get(file_type, 0) + 1
 
-    def count_pages(self, without_text: int) -> None:
+    def count_pages(self, without_text: int, times: int = 1) -> None:
         """Count the pages without text of a file."""
-        self.pages_without_text += without_text
-        self.files_without_text += bool(without_text)
+        self.pages_without_text += times * without_text
+        self.files_without_text += times * bool(without_text)
 
     def get_step(self, step: str) -> StepTotals:
         """Return the totals of a step, to be added to."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,13 +31,16 @@ from inorder.stage.run import run_pass
 
 from .commit import CommitReader, make_corpus_row, make_counts_row
 from .models import SharedProviders
-from .names import CHUNK, DOCTAGS, EMBED, FAMILIES, INDEX, MODELS, RUN, name_manifest
+from .names import CHUNK, DOCTAGS, EMBED, FAMILIES, INDEX, MODELS, READ, RUN, STEPS, name_manifest
 from .outcome import RunOutcome
 from .plan import FilePlan
 from .remote import count_remote, fetch_remote
 from .resources import ResourceHooks
 from .steps import PipelineSettings, needs_device
 from .visit import visit
+
+if TYPE_CHECKING:
+    from .pages import PageFeed
 
 _PROCESSES_KEPT = 2
 """Worker processes that wait for the next run. One change needs one."""
@@ -92,30 +95,32 @@ class PassRunner:
         is_last: bool,
     ) -> StageOutcome:
         """Visit every file with something to do. The second pass has an id of its own, as every run of the runner."""
-        run_id = new_run_id() if name == MODELS else self._outcome.run_id
+        run_id = self._outcome.run_id if name == RUN else new_run_id()
         kept = self._kept
         steps = self._list_steps(name, settings)
         manifests = [self._open_manifest(step, name, run_id) for step in steps]
 
         def finish() -> None:
             if manifests[0].position().end:
-                self._begun += steps
+                self._begun += [step for step in steps if step not in self._begun]
             if is_last:
                 self._write_totals()
                 self._write_counts()
 
         items = PlannedItems(plan, library, sink)
+        feed = self._open_feed(settings, items, library) if name == READ else None
         has_device = name == MODELS and needs_device(settings)
         shared = SharedProviders(settings, None if kept is None else kept.providers)
         try:
-            return run_pass(
+            finished = run_pass(
                 PassPlan(
                     name,
-                    items,
+                    items if feed is None else feed,
                     expected_items=plan.count,
                     is_remainder=True,
                     unit="files",
                     count_expected=plan.count_expected,
+                    attach=None if feed is None else feed.begin,
                 ),
                 partial(visit, settings),
                 _choose_device_options(self._options) if has_device else self._options,
@@ -127,8 +132,19 @@ class PassRunner:
                 idle=None if kept is None else kept.idle,
                 run_id=run_id,
             )
+            if finished.stop_kind is None and feed is not None and feed.stop is not None:
+                kind, reason = feed.stop
+                finished = msgspec.structs.replace(finished, stop_kind=kind, was_cancelled=True, cancel_reason=reason)
+            return finished
         finally:
+            if feed is not None:
+                feed.close()
             shared.end()
+
+    def _open_feed(self, settings: PipelineSettings, items: "PlannedItems", library: LibraryReader) -> "PageFeed":
+        from .pages import PageFeed  # with all that models need
+
+        return PageFeed(settings, items, library, self._options)
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
         """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an
@@ -213,8 +229,8 @@ def recover_pass(data: str, journal: str) -> list[str]:
 
 
 def _list_manifests(data: str) -> list[tuple[str, str]]:
-    """The manifests of all families of vectors: the names of their sinks, and their paths."""
-    names = [name_manifest(f"{EMBED}:{family}") for family in FAMILIES]
+    """The manifests of all steps: the names of their sinks, and their paths."""
+    names = [name_manifest(step) for step in STEPS]
     return [(f"manifest {name}", f"{data}/manifests/{name}.jsonl") for name in names]
 
 

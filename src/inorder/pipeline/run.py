@@ -40,7 +40,7 @@ from inorder.stage.sources import is_address, require_root
 
 from .commit import CommitReader
 from .comparison import make_facts
-from .names import DOCTAGS, MODELS, RUN
+from .names import DOCTAGS, PASSES, READ, RUN
 from .outcome import RunOutcome, encode_outcome
 from .plan import FilePlan
 from .resources import require_usable
@@ -53,7 +53,7 @@ from .sources.names import (
     narrow_parts,
     resolve_sources,
 )
-from .steps import PipelineSettings, StepTable, split_passes
+from .steps import PipelineSettings, StepTable, list_passes
 
 if TYPE_CHECKING:
     from .passes import KeptBetweenRuns, PassRunner
@@ -126,25 +126,28 @@ class _PipelineRun:
         self._options = request.options
         self._data = os.fspath(self._options.data)
         self._outcome = RunOutcome(run_id=new_run_id(), ocr=request.settings.convert.ocr)
-        has_models = split_passes(request.settings)[1] is not None
-        self._entries = CommitReader(self._outcome, StepTable(request.settings), has_second=has_models)
+        self._plans = list_passes(request.settings)
+        """The settings of each pass."""
+        if request.forgets:  # a copy that becomes a document is read by models in the next run
+            self._plans = {RUN: self._plans[RUN]}
+        self._entries = CommitReader(self._outcome, StepTable(request.settings), has_more=len(self._plans) > 1)
+        self._is_access_checked = False
         self._parts: list[SourcePart] = []
         self._passes: PassRunner | None = None
         """Runs passes; None: none had anything to do."""
 
     def run(self) -> RunOutcome:
-        """Run it: the pass of what workers compute alone, and that of models, if there are any."""
+        """Run it: the pass of what workers compute alone, and those of models, if there are any."""
         began_s = time.monotonic()
-        first, second = split_passes(self._settings)
         if self._request.hints is None:
             self._check_library()
-        self._recover_models()
-        if self._request.forgets:
-            second = None  # a copy that becomes a document gets the vectors of models in the next run
-        self._run_pass(RUN, first, is_last=second is None)
-        if second is not None and self._outcome.stop_kind is None:
-            self._entries.begin_second()
-            self._run_pass(MODELS, second, is_last=True)
+        self._recover_passes()
+        for name, settings in self._plans.items():
+            if self._outcome.stop_kind is not None:
+                break
+            if name != RUN:
+                self._entries.begin_next()
+            self._run_pass(name, settings, is_last=name == list(self._plans)[-1])
         self._describe()
         self._outcome.wall_s = time.monotonic() - began_s
         if self._outcome.stop_kind == StopKind.ERROR_BUDGET:
@@ -169,14 +172,15 @@ class _PipelineRun:
             describe_run=lambda: encode_outcome(self._outcome),
         )
 
-    def _recover_models(self) -> None:
-        """Recover the pass of models, if it was interrupted: the first pass of this run, which comes before it, moves
-        the library on, and this run may have no pass of models."""
-        journal = DataLayout(self._data, MODELS).journal
-        if os.path.exists(journal) and self._read_final_marks(MODELS) is None:
-            from .passes import recover_pass
+    def _recover_passes(self) -> None:
+        """Recover a pass of models that was interrupted: the first pass of this run, which comes before it, moves the
+        library on, and this run may have no such pass."""
+        for name in PASSES:
+            journal = DataLayout(self._data, name).journal
+            if name != RUN and os.path.exists(journal) and self._read_final_marks(name) is None:
+                from .passes import recover_pass
 
-            self._outcome.warnings += recover_pass(self._data, journal)
+                self._outcome.warnings += recover_pass(self._data, journal)
 
     def _run_pass(self, name: str, settings: PipelineSettings, *, is_last: bool) -> None:
         """Run one pass, which has a plan, a journal and a run of the one runner for itself, unless it has nothing to
@@ -187,14 +191,25 @@ class _PipelineRun:
             closing(LibraryReader(self._data)) as library,
             closing(self._compare(name, settings, library, sink)) as plan,
         ):
-            for each in (RUN, MODELS):
+            for each in PASSES:
                 remove_temporary_files(SystemFilesystem(), DataLayout(self._data, each).journal)
-            if split_passes(self._settings)[1] is None:  # no pass adopts what is staged there
-                shutil.rmtree(DataLayout(self._data, MODELS).staging, ignore_errors=True)
+                if each not in self._plans:  # no pass adopts what is staged there
+                    shutil.rmtree(DataLayout(self._data, each).staging, ignore_errors=True)
             if self._has_work(name, plan, library):
+                if READ in self._plans and plan.has_work:
+                    self._require_access()
                 self._add(self._open_passes().run(name, settings, plan, library, sink, is_last=is_last))
             else:
                 shutil.rmtree(DataLayout(self._data, name).staging, ignore_errors=True)
+
+    def _require_access(self) -> None:
+        """Raise OperatorError if the model that is to read pages refuses every request, once, before anything is
+        read."""
+        if not self._is_access_checked:
+            from .pages import require_access
+
+            require_access(self._settings, self._data)
+            self._is_access_checked = True
 
     def _open_passes(self) -> "PassRunner":
         if self._passes is None:
@@ -209,9 +224,10 @@ class _PipelineRun:
         every run."""
         if plan.has_work or self._request.forgets or self._options.metrics_file or library.has_leftovers():
             return True
-        marks = {each: self._read_final_marks(each) for each in (RUN, MODELS)}
+        marks = {each: self._read_final_marks(each) for each in PASSES}
         numbers = {found[LIBRARY][2] for found in marks.values() if found is not None and LIBRARY in found}
-        if marks[name] is None or library.read_run_number() not in numbers:
+        is_unfinished = marks[name] is None and (name != READ or os.path.exists(DataLayout(self._data, name).journal))
+        if is_unfinished or library.read_run_number() not in numbers:
             return True
         return any(not self._is_manifest_whole(each, mark) for each, mark in (marks[name] or {}).items())
 
@@ -234,7 +250,7 @@ class _PipelineRun:
 
     def _compare(self, name: str, settings: PipelineSettings, library: LibraryReader, sink: LibrarySink) -> FilePlan:
         """Find what is to be done, and note the sources and the files that were only touched."""
-        if name != MODELS:
+        if name == RUN:
             self._parts = self._find_parts(library)
             self._outcome.notes += _find_data(self._parts, self._data)
         parts = self._parts
@@ -246,14 +262,14 @@ class _PipelineRun:
             data=self._data,
             add_listed=(listed := ListedRows(sink)).add,
             retries=self._request.retries,
-            force=self._options.force or not self._options.resume,
+            force=name != READ and (self._options.force or not self._options.resume),
         )
         if self._request.forgets:
             plan.remove_known()
             sink.remove_source(self._request.forgets)
             return plan
-        if name == MODELS or not (self._request.sources or self._is_retry):
-            plan.consider_known(is_counted=name == MODELS)
+        if name != RUN or not (self._request.sources or self._is_retry):
+            plan.consider_known(is_counted=name != RUN)
             return plan
         plan.compare()
         listed.write()

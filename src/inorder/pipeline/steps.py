@@ -8,6 +8,7 @@ A step is due if it has no result, if its settings are others than those of its 
 Source code has one step: the rows of the index are made of the file itself.
 """
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from hashlib import pbkdf2_hmac
@@ -26,11 +27,13 @@ from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import PASSWORD_KINDS
 from inorder.errors import OperatorError, require
 from inorder.index import step as index
+from inorder.library.reader import StepState
+from inorder.models.answers import NAME as ANSWERS
 from inorder.models.limits import ServerLimits
 from inorder.runtime.identity import hash_settings
 from inorder.sources.limits import FetchLimits
 
-from .names import CHUNK, DOCTAGS, EMBED, INDEX
+from .names import CHUNK, DOCTAGS, EMBED, INDEX, MODELS, READ, RUN
 from .sources.classify import ARCHIVE, CODE, DOCUMENT, FileKind
 
 NONE = "none"
@@ -56,6 +59,14 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which steps run."""
     skipped: tuple[str, ...] = ()
     """Steps that do not run in this pass."""
+    asks_model: bool = False
+    """Whether this is the pass in which a model reads pages."""
+    answers: str = NONE
+    """The file with the answers of models; `none`: one in DATA."""
+    model: ServerLimits = ServerLimits(in_flight=8)
+    """Limits of the model that reads pages."""
+    pages_max: int | None = None
+    """How many pages a run asks the model for; None: all that lack an answer."""
     fetch_concurrency: int = 16
     """Requests to remote sources at the same time, per worker process."""
     fetch_rate: float | None = None
@@ -74,6 +85,10 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The families of vectors, and the provider of each."""
         specs = {"dense": self.dense, "sparse": self.sparse}
         return {family: spec for family, spec in specs.items() if spec != NONE}
+
+    def find_answers_file(self, data: str) -> str:
+        """Return the path of the file with the answers of models."""
+        return os.path.abspath(self.answers) if self.answers != NONE else os.path.join(data, ANSWERS)
 
     def limit_fetches(self, workers: int = 1) -> FetchLimits:
         """Return the limits of requests to remote sources, for one of so many processes."""
@@ -95,18 +110,19 @@ def needs_device(settings: PipelineSettings) -> bool:
     return any(policy(spec) == "gpu" for spec in settings.families.values())
 
 
-def split_passes(settings: PipelineSettings) -> tuple[PipelineSettings, PipelineSettings | None]:
-    """Return the settings of the first pass, and of that of the models; None: no provider needs one."""
-    shared = list_shared(settings)
-    if not shared or EMBED not in settings.commands:
-        return settings, None
+def list_passes(settings: PipelineSettings) -> dict[str, PipelineSettings]:
+    """Return the settings of each pass, in their order: what workers compute alone; pages, if a model reads them; and
+    vectors, if a provider is one for all workers."""
+    shared = list_shared(settings) if EMBED in settings.commands else {}
     steps = {family: f"{EMBED}:{family}" for family in settings.families}
-    first = tuple(step for family, step in steps.items() if family in shared)
-    second = tuple(step for family, step in steps.items() if family not in shared)
-    return (
-        msgspec.structs.replace(settings, skipped=first),
-        msgspec.structs.replace(settings, commands=(EMBED,), skipped=second),
-    )
+    first = msgspec.structs.replace(settings, skipped=tuple(steps[family] for family in shared))
+    passes = {RUN: first}
+    if settings.convert.model and DOCTAGS in settings.commands:
+        passes[READ] = msgspec.structs.replace(first, asks_model=True)
+    if shared:
+        others = tuple(step for family, step in steps.items() if family not in shared)
+        passes[MODELS] = msgspec.structs.replace(settings, commands=(EMBED,), skipped=others)
+    return passes
 
 
 class Step(NamedTuple):
@@ -231,9 +247,14 @@ class StepTable:
             return []
         return [name for name in names if name not in self._made and name.startswith(f"{EMBED}:")]
 
-    def is_skipped(self, step: str) -> bool:
-        """Whether a step is left to another pass."""
-        return step in self._settings.skipped
+    @property
+    def asks_model(self) -> bool:
+        """Whether this is the pass in which a model reads pages."""
+        return self._settings.asks_model
+
+    def has_failed(self, states: Mapping[str, StepState]) -> bool:
+        """Whether a step has failed that is not left to another pass."""
+        return any(state.category and step not in self._settings.skipped for step, state in states.items())
 
     def is_enabled(self, step: str) -> bool:
         """Whether this run has a step."""

@@ -11,13 +11,15 @@ hangs or crashes does not cost them, and the next attempt goes on after them.
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from inorder.documents.convert.page_names import name_pages
+from inorder.documents.convert.settings import MODEL_KINDS
 from inorder.documents.inputs import read_content_of
 from inorder.errors import ReadError
 from inorder.files.surrogates import escape_fields, restore_fields
@@ -43,6 +45,7 @@ from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.inputs import AddressedInput
 
+from .due import mark_lacking
 from .names import CHUNK, DOCTAGS, EMBED, INDEX
 from .sources.addressed import ResultInput, list_results, name_result
 from .sources.classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file
@@ -53,9 +56,11 @@ if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
     from inorder.documents.convert.step import Converted
     from inorder.documents.convert.stored import StoredDocument
+    from inorder.documents.readers.vision.answers import PageAnswers
 
     from .resources import VisitResources
 
+_REASONS_MAX = 5
 HANDED_OVER_S = 1.0
 """Results that took longer than this together are handed over before the next step begins."""
 FILE, RESOURCES = "file", "resources"
@@ -90,6 +95,10 @@ class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
     """The ids of the rows that go with the merge."""
     not_code: str = ""
     """Why the file is not read as source code; empty: the rules admit it."""
+    page_problems: dict[int, str] = {}
+    """Why the model has not read pages that it was asked about."""
+    was_failed: bool = False
+    """Whether an earlier pass of this run has counted the file as failed."""
 
     @property
     def is_part(self) -> bool:
@@ -131,6 +140,17 @@ def read_result(item: WorkItem, item_id: str, step: str, resources: "VisitResour
     plan has seen."""
     source = item.inputs[name_result(item_id, step)]
     return resources.read_result(cast("ResultInput", source))
+
+
+def describe_page_problems(problems: Mapping[int, str]) -> str:
+    """Return which pages a model has not read, and why, in one line."""
+    by_reason: dict[str, list[int]] = {}
+    for page, problem in sorted(problems.items()):
+        by_reason.setdefault(" ".join(problem.split()), []).append(page)
+    reasons = [f"{name_pages(pages)} ({reason})" for reason, pages in by_reason.items()]
+    noun = "page" if len(problems) == 1 else "pages"
+    more = f" and {len(reasons) - _REASONS_MAX} more reasons" if len(reasons) > _REASONS_MAX else ""
+    return f"not read by the model: {noun} {', '.join(reasons[:_REASONS_MAX])}{more}"
 
 
 def find_survey_id(item_id: str) -> str:
@@ -215,6 +235,10 @@ class _Visit:
             self._unsaved_s += made.duration_ms / 1000
             self.result.steps.append(made)
             self._outputs[step.name] = made.output
+        if self._order.page_problems:
+            self._begin(self._steps[0])
+            self._hand_over()
+            raise StageError(describe_page_problems(self._order.page_problems), category="provider")
 
     def _begin(self, step: DueStep) -> str:
         """Say that a step begins. Returns its name."""
@@ -324,12 +348,25 @@ class _Visit:
                 self._settings.convert,
                 self._resources.convert,
                 self._report_page,
+                self._find_answers(),
             )
         self._document = made.document
         self._warn(made.warnings)
         if not self._order.parts:  # which have counted their pages
             self._context.measure(pages=made.extras["pages"])
+        if made.lacks_answers:
+            input_hash = mark_lacking(input_hash)
         return make_step_result(step.name, step.settings, input_hash, made.content, extras=made.extras)
+
+    def _find_answers(self) -> "PageAnswers | None":
+        """What a model has answered about the pages of the file; None: no model reads them."""
+        settings = self._settings.convert
+        if not settings.model or self._kind.kind not in MODEL_KINDS:
+            return None
+        from inorder.documents.convert.questions import find_answers
+
+        path = self._settings.find_answers_file(os.fspath(self._context.data))
+        return find_answers(settings, self.result.file.sha256, path, self._order.page_problems)
 
     def _report_page(self, number: int, last: int) -> None:
         self._context.progress(number, last, "page")
@@ -355,7 +392,8 @@ class _Visit:
             surveyed = self._read_stored(find_survey_id(parent), SURVEY)[0]
             pages = PageRange.parse(self._order.pages)
             document = decode_survey(surveyed)
-            part = convert_part(self._content, parent, document, pages, settings, resources, self._report_page)
+            answers = self._find_answers()
+            part = convert_part(self._content, parent, document, pages, settings, resources, self._report_page, answers)
             self._context.measure(pages=len(part.pages))
             content = encode_part(part)
         return make_step_result(step.name, step.settings, input_hash, content)

@@ -16,13 +16,12 @@ import msgspec
 from inorder.errors import InorderError, OperatorError
 from inorder.library.connection import library_path
 from inorder.library.reader import LibraryReader, LibraryRun
-from inorder.pipeline.names import MANIFESTS, MODELS, RUN
+from inorder.pipeline.names import MANIFESTS, PASSES, RUN
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.data_layout import list_stages as list_recorded_stages
 from inorder.stage.manifest.reader import ConfigRow, find_runs
 from inorder.stage.monitor.latest import TelemetryFile, list_telemetry
 
-PASSES = (RUN, MODELS)
 """The passes of the pipeline, in the order in which they run."""
 
 
@@ -163,8 +162,9 @@ def select_runs(data: str, wanted: Sequence[str]) -> list[StageRun]:
     by_stage = {stage: list_runs(data, stage, files) for stage in list_stages(data)}
     if not wanted:
         latest = {stage: runs[-1] for stage, runs in by_stage.items() if runs}
-        if {RUN, MODELS} <= latest.keys() and latest[MODELS].started_ms < latest[RUN].started_ms:
-            del latest[MODELS]  # it belongs to an earlier run
+        for name in PASSES:
+            if {RUN, name} <= latest.keys() and latest[name].started_ms < latest[RUN].started_ms:
+                del latest[name]  # it belongs to an earlier run
         return list(latest.values())
     known = [run for runs in by_stage.values() for run in runs]
     found = []

@@ -25,6 +25,7 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.lanes import Lane
 from inorder.runtime.commit import CommitJournal, CommitLane, Describe, ThreadedCommit, describe_plain
+from inorder.runtime.feed import NotYet
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
 from inorder.runtime.memory_probe import MemoryProbe
@@ -79,7 +80,7 @@ class DurableRun:
         self,
         job: DurableJob,
         opened: OpenedJournal,
-        plan: Iterable[tuple[PlanItem, Any] | None],
+        plan: Iterable[tuple[PlanItem, Any] | NotYet | None],
         engine: Engine,
         clock: Clock,
         options: KernelOptions,

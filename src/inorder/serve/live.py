@@ -14,9 +14,9 @@ from threading import Lock
 import msgspec
 
 from inorder.library.connection import library_path
+from inorder.pipeline.names import PASSES
 from inorder.report.build import build_report
 from inorder.report.page.render import render_main
-from inorder.report.runs import PASSES
 from inorder.stage.monitor.latest import LatestRun, read_latest_runs
 from inorder.watch.status import WatchPlace, WatchStatus
 

@@ -12,6 +12,7 @@ from inorder.core.windows.id_set import IdSet
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
+from inorder.runtime.feed import NotYet
 from inorder.runtime.identity import PlanChanged
 
 from .contracts import Barrier, PassPlan, WorkItem, get_whole
@@ -44,7 +45,9 @@ def count_rest(rest: Iterator[Any], position: PlanPosition, is_interrupted: Call
     position.is_counting = True
     until_s = time.monotonic() + _COUNT_S_MAX
     try:
-        for _ in rest:
+        for item in rest:
+            if isinstance(item, NotYet):
+                return ""
             if is_interrupted():
                 return "interrupted"
             if time.monotonic() > until_s:
@@ -82,7 +85,7 @@ def read_plan(
     cache: HashCache,
     resumed_end: int,
     position: PlanPosition,
-) -> Iterator[tuple[PlanItem, StageTask] | None]:
+) -> Iterator[tuple[PlanItem, StageTask] | NotYet | None]:
     """Yield the items of the plan, then the stale ones; None for a barrier. Items below the seq `resumed_end` are
     committed, and not checked again. Raises PlanChanged if the plan has fewer items than that."""
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
@@ -91,6 +94,9 @@ def read_plan(
     for item in plan.items:
         if isinstance(item, Barrier):
             yield None
+            continue
+        if isinstance(item, NotYet):
+            yield item
             continue
         if not isinstance(item, WorkItem):
             raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")

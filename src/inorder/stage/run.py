@@ -319,6 +319,8 @@ class _StageRun:
             self._resources,
         )
         try:
+            if self._plan.attach is not None:
+                self._plan.attach(engine.wake)
             with cancel_on_signals(run.runtime.cancel) as self._signals:
                 summary = count_plan(
                     run.run(), self._plan.expected_items, rest, position, self._signals, self._context.warn

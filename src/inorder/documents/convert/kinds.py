@@ -35,13 +35,15 @@ def find_kind(name: str, head: bytes, settings: ConvertSettings) -> str:
 def settle_kind(name: str, kind: str, settings: ConvertSettings) -> str:
     """Return the kind as which a file is read. Docling, and a plug-in that is named, read kinds that our readers take
     for something else."""
-    return kind_for_docling(name, kind) if settings.reader == "docling" else find_named(name, settings.reader) or kind
+    return (
+        kind_for_docling(name, kind) if settings.reader == "docling" else find_named(name, settings.own_reader) or kind
+    )
 
 
 def settle_unknown(name: str, kind: str, settings: ConvertSettings) -> str:
     """Return the kind as which a file is read that nothing built in reads: the name of an installed plug-in, if one
     reads its type. What a plug-in read that is gone, or not named any more, is `unknown` again."""
-    if kind in READERS or kind in _CERTAIN or kind in DOCLING_FORMATS or kind == find_named(name, settings.reader):
+    if kind in READERS or kind in _CERTAIN or kind in DOCLING_FORMATS or kind == find_named(name, settings.own_reader):
         return kind
     return find_installed(name) or (kind if kind in _REASONS or kind == ANY else "unknown")
 
@@ -59,7 +61,9 @@ def guess_kind(name: str, size: int) -> str:
 
 def find_reason_not_read(kind: str, settings: ConvertSettings) -> str:
     """Return why files of this kind are not read; empty: they are."""
-    is_read = kind in READERS or (kind == "image" and settings.ocr) or kind == ANY or settings.uses_docling(kind)
-    if is_read or (kind not in _REASONS and is_plugin_kind(kind, settings.reader)):
+    is_read = (
+        kind in READERS or (kind == "image" and settings.reads_images) or kind == ANY or settings.uses_docling(kind)
+    )
+    if is_read or (kind not in _REASONS and is_plugin_kind(kind, settings.own_reader)):
         return ""
     return _REASONS.get(kind, f"not a document ({kind})")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.documents.model import Document
+from inorder.documents.readers.vision.answers import PageSource
 from inorder.errors import ReadError
 
 from .resources import Resources
@@ -78,6 +79,7 @@ def convert_part(
     settings: ConvertSettings,
     resources: Resources,
     on_page: OnPage | None = None,
+    answers: PageSource | None = None,
 ) -> Document:
     """Read some pages of a PDF. Raises `ReadError` with the reason if they cannot be read."""
     from inorder.documents.readers.pdf import reader as pdf
@@ -91,6 +93,7 @@ def convert_part(
         passwords=resources.passwords,
         recognizer=resources.recognizer if settings.ocr else None,
         on_page=on_page,
+        answers=answers,
     )
 
 

@@ -1,5 +1,6 @@
 """Settings of the step `doctags`, and what its result depends on, part by part."""
 
+import hashlib
 from typing import Annotated
 
 import msgspec
@@ -17,7 +18,9 @@ from inorder.documents.readers.registry import (
     reader_version,
     require_docling,
     require_ocr,
+    require_vision,
 )
+from inorder.documents.readers.vision.prompt import PIXELS, PREFIX, PROMPT, TOKENS, Pages
 from inorder.errors import require
 
 from .plugin_steps import NO_STEPS, find_steps
@@ -27,6 +30,8 @@ VERSION = 3
 """To be raised whenever the format of a stored document changes."""
 ANY = "any"
 """The kind of an object that must be fetched to tell its kind."""
+MODEL_KINDS = ("pdf", "image")
+"""Kinds of documents whose pages a model can read."""
 _OCR_PAGES_MAX = 10
 """Pages per part with OCR: a page may take ten seconds, and an item has five minutes."""
 
@@ -37,13 +42,37 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
     split_pages: Annotated[int, msgspec.Meta(ge=0)] = 100
     """A PDF with more pages than this is read in parts of this many pages; 0: never. The result is the same."""
     reader: str = "native"
-    """Which readers to use for the kinds that several can read: `native`, `docling`, or the name of a plug-in."""
+    """Which readers to use for the kinds that several can read: `native`, `docling`, or the name of a plug-in; or
+    `vision:URL#MODEL`: our own, and a model for pages that they cannot read well."""
+    pages: Pages = "auto"
+    """Which pages the model reads."""
+    page_prompt: str = PROMPT
+    """What the model is asked."""
+    page_pixels: Annotated[int, msgspec.Meta(ge=100, le=4000)] = PIXELS
+    """The longer side of the image of a page that the model gets."""
+    page_tokens_max: Annotated[int, msgspec.Meta(ge=1)] = TOKENS
+    """The longest answer about a page."""
     steps: str = NO_STEPS
     """Plug-ins that change documents, in this order, with commas between them."""
     ocr: bool = False
     """Whether to recognize the text of images, and of PDF pages that have no text layer."""
     html: Extent = "article"
     """How much of an HTML page is read: its article, or everything but hidden elements."""
+
+    @property
+    def model(self) -> str:
+        """The model that reads pages, as `URL#MODEL`; empty: there is none."""
+        return self.reader.removeprefix(PREFIX) if self.reader.startswith(PREFIX) else ""
+
+    @property
+    def own_reader(self) -> str:
+        """Which readers to use where no model reads."""
+        return NATIVE if self.model else self.reader
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether images are documents."""
+        return self.ocr or bool(self.model)
 
     @property
     def part_pages(self) -> int:
@@ -59,6 +88,8 @@ def require_readers(settings: ConvertSettings) -> None:
     """Raise `OperatorError` if a package that the settings need is missing."""
     if settings.reader == DOCLING:
         require_docling()
+    elif settings.model:
+        require_vision()
     elif settings.reader != NATIVE:
         list_extensions(require_plugin(settings.reader))
     if settings.ocr:
@@ -79,16 +110,31 @@ def settings_of(settings: ConvertSettings, kind: str) -> dict[str, str]:
 
 
 def _describe_reader(settings: ConvertSettings, kind: str) -> dict[str, str]:
-    if is_plugin_kind(kind, settings.reader):
+    if is_plugin_kind(kind, settings.own_reader):
         return {"kind": kind, "reader": reader_version(kind)}
     if kind not in READERS:
-        return {"kind": kind, "reader": image_version() if settings.ocr and kind == "image" else ""}
-    found = {"kind": kind, "reader": reader_version(kind)}
+        is_read = settings.reads_images and kind == "image"
+        return {"kind": kind, "reader": image_version() if is_read else "", **_describe_model(settings, kind)}
+    found = {"kind": kind, "reader": reader_version(kind), **_describe_model(settings, kind)}
     if kind == "html":
         found["html"] = settings.html
     if kind == "pdf" and settings.ocr:
         found["ocr"] = ocr_version()
     return found
+
+
+def _describe_model(settings: ConvertSettings, kind: str) -> dict[str, str]:
+    """What pages that a model reads depend on."""
+    if not settings.model or kind not in MODEL_KINDS:
+        return {}
+    prompt = hashlib.sha256(settings.page_prompt.encode()).hexdigest()[:16]
+    return {
+        "model": settings.model,
+        "pages": settings.pages,
+        "prompt": prompt,
+        "pixels": str(settings.page_pixels),
+        "tokens": str(settings.page_tokens_max),
+    }
 
 
 def _join(parts: dict[str, str]) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
-from inorder.documents.model import Document, Picture, Table
+from inorder.documents.model import Document, PageReading, Picture, Table
 from inorder.documents.readers.docling import PDF_NOT_CONVERTED
 from inorder.documents.readers.plugins import is_plugin_kind
 from inorder.documents.readers.registry import PASSWORD_KINDS, READERS, docling_version, load_reader
+from inorder.documents.readers.vision.answers import PageSource
 from inorder.errors import ReadError
 
+from .page_names import name_pages
 from .plugin_steps import apply_steps
 from .resources import Resources
 from .settings import ConvertSettings
@@ -30,7 +32,13 @@ class Converted(msgspec.Struct, frozen=True):
     """The document as it is stored."""
     warnings: list[str]
     extras: dict[str, Any]
-    """Columns of its row in the manifest: its engine, and the numbers of pages, blocks, tables, figures and bytes."""
+    """Columns of its row in the manifest: its engine, and the numbers of pages, blocks, tables, figures and bytes. If
+    pages are for a model, the number of those that it has read, and the names of those that it has still to read."""
+
+    @property
+    def lacks_answers(self) -> bool:
+        """Whether a model has still to read some of its pages."""
+        return bool(self.extras.get("pages_asked"))
 
 
 def convert(
@@ -40,31 +48,41 @@ def convert(
     settings: ConvertSettings,
     resources: Resources,
     on_page: OnPage | None = None,
+    answers: PageSource | None = None,
 ) -> Converted:
-    """Convert a file. `name` is its id or its path; `kind` is that of `find_kind`, and has a reader. Raises `ReadError`
-    with the reason if the file cannot be read."""
+    """Convert a file. `name` is its id or its path; `kind` is that of `find_kind`, and has a reader. `answers` has what
+    a model has read of its pages. Raises `ReadError` with the reason if the file cannot be read."""
     if settings.uses_docling(kind):
         return _convert_with_docling(content, name, kind, resources)
-    return describe(_read(content, stem_of(name), kind, settings, resources, on_page), content, name, kind, settings)
+    document = _read(content, stem_of(name), kind, settings, resources, on_page, answers)
+    return describe(document, content, name, kind, settings)
 
 
 def _read(
-    content: bytes, name: str, kind: str, settings: ConvertSettings, resources: Resources, on_page: OnPage | None
+    content: bytes,
+    name: str,
+    kind: str,
+    settings: ConvertSettings,
+    resources: Resources,
+    on_page: OnPage | None,
+    answers: PageSource | None,
 ) -> Document:
     if kind == "pdf":
         from inorder.documents.readers.pdf import reader as pdf
 
         recognizer = resources.recognizer if settings.ocr else None
-        return pdf.read(content, name, passwords=resources.passwords, recognizer=recognizer, on_page=on_page)
+        return pdf.read(
+            content, name, passwords=resources.passwords, recognizer=recognizer, on_page=on_page, answers=answers
+        )
     if kind == "image":
         from inorder.documents.readers.ocr import image
 
-        return image.read(content, name, resources.recognizer, on_page)
+        return image.read(content, name, resources.recognizer if settings.ocr else None, on_page, answers)
     if kind == "html":
         from inorder.documents.readers.html import reader as html
 
         return html.read(content, name, settings.html)
-    if kind not in READERS and not is_plugin_kind(kind, settings.reader):
+    if kind not in READERS and not is_plugin_kind(kind, settings.own_reader):
         raise ReadError(f"no reader for files of the kind {kind}")
     read = load_reader(kind)
     return read(content, name, resources.passwords) if kind in PASSWORD_KINDS else read(content, name)
@@ -76,6 +94,7 @@ def describe(document: Document, content: bytes, name: str, kind: str, settings:
     binary_hash = int.from_bytes(hashlib.sha256(content).digest()[:8], "big")
     stored, packed = pack_document(StoredDocument(os.path.basename(name), binary_hash, document))
     kinds = [type(block) for block in document.blocks]
+    read, lacking = _sort_pages(document)
     warnings = [PDF_NOT_CONVERTED] if settings.reader == "docling" and kind == "pdf" else []
     return Converted(
         stored,
@@ -84,8 +103,11 @@ def describe(document: Document, content: bytes, name: str, kind: str, settings:
         {
             "engine": document.reader,
             "pages": len(document.pages),
-            "pages_without_text": sum(not page.has_text and not page.is_ocr for page in document.pages),
+            "pages_without_text": sum(
+                not page.has_text and not page.is_ocr and page.number not in read for page in document.pages
+            ),
             "pages_ocr": sum(page.is_ocr for page in document.pages),
+            **({"pages_model": len(read), "pages_asked": name_pages(lacking)} if read or lacking else {}),
             "blocks": len(kinds),
             "tables": kinds.count(Table),
             "figures": kinds.count(Picture),
@@ -93,6 +115,16 @@ def describe(document: Document, content: bytes, name: str, kind: str, settings:
             "bytes_out": len(packed),
         },
     )
+
+
+def _sort_pages(document: Document) -> tuple[set[int], list[int]]:
+    """The pages that a model has read, and those that it has still to read."""
+    read: set[int] = set()
+    lacking: list[int] = []
+    for page in document.pages:
+        if isinstance(page.reading, PageReading):
+            (read.add if page.reading.reader else lacking.append)(page.number)
+    return read, lacking
 
 
 def _convert_with_docling(content: bytes, name: str, kind: str, resources: Resources) -> Converted:

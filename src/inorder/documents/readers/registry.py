@@ -112,6 +112,11 @@ def require_ocr() -> None:
     require_packages(_OCR_PACKAGES | {"PIL": "pillow"}, by="--ocr", extra="ocr")
 
 
+def require_vision() -> None:
+    """Raise `OperatorError` if a package that `--reader vision:URL#MODEL` needs is missing."""
+    require_packages({"PIL": "pillow"}, by="--reader vision", extra="vision")
+
+
 def require_docling() -> None:
     """Raise `OperatorError` if a package that `--reader docling` needs is missing."""
     require_packages(_DOCLING_PACKAGES, by="--reader docling", extra="docling")

@@ -137,7 +137,7 @@ def reconsider(known: FileKind, name: str, settings: ConvertSettings) -> FileKin
     if known.role == ARCHIVE:
         return known
     if known.role == CODE:
-        return known if settings.reader == NATIVE and _settle(name, "unknown", settings) == "unknown" else None
+        return known if settings.own_reader == NATIVE and _settle(name, "unknown", settings) == "unknown" else None
     return (
         known
         if find_reason_not_read(_settle(name, settle_kind(name, known.kind, settings), settings), settings)

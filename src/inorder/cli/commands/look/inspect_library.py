@@ -10,7 +10,7 @@ import msgspec
 from inorder.cli.data_dir import DataDirectory, JournalState
 from inorder.cli.output import format_table, pluralize
 from inorder.library.reader import LibraryReader
-from inorder.pipeline.names import MODELS, RUN, is_chosen, name_manifest
+from inorder.pipeline.names import PASSES, RUN, is_chosen, name_manifest
 from inorder.pipeline.outcome import describe_counts, describe_end
 from inorder.pipeline.state import LibraryState, describe_state, read_state
 from inorder.report.contents import summarize_step
@@ -44,7 +44,7 @@ def describe_library(data: DataDirectory, name: str | None) -> dict[str, Any]:
 
 def _describe_latest(data: DataDirectory, state: LibraryState) -> dict[str, Any]:
     """The latest run: its outcome, and whether it goes on."""
-    pass_ = RUN if not data.describe_holder(MODELS) else MODELS
+    pass_ = next((name for name in reversed(PASSES) if data.describe_holder(name)), RUN)
     holder, journal = data.describe_holder(pass_), data.read_journal(RUN)
     unfinished_at = None if journal is None else journal.unfinished_at
     outcome = state.latest

@@ -31,7 +31,7 @@ def run(
     """Make documents and source code searchable: convert, chunk, index and embed what is new or has changed.
 
     Each SRC becomes a source with a name; other sources in DATA stay. Run it again after changes or an interruption:
-    only what is left is done. Hidden files and those that .inorderignore names, in code also .gitignore, are left out.
+    only what is left is done. Hidden files, and what .inorderignore or in code .gitignore names, are left out.
 
     Exit codes: 0 done, 1 the machine failed, 2 wrong usage, 3 files failed, 4 too many failed, 5 DATA is in use, 6 DATA
     is damaged.

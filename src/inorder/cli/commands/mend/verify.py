@@ -18,6 +18,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import IntegrityError, OperatorError
 from inorder.host.regular_file import read_regular
 from inorder.journal.records import Terminal
+from inorder.pipeline.names import PASSES
 from inorder.sinks.packed_lines import SUFFIX, measure_lines, open_lines
 from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
@@ -32,7 +33,6 @@ from .verify_library import (
     MISSING,
     ORPHANED,
     OUTDATED,
-    PASSES,
     Problem,
     check_end,
     check_journal,

@@ -11,14 +11,13 @@ from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.journal.scan import ScanVerdict
 from inorder.library.connection import NAME as LIBRARY
 from inorder.library.reader import LibraryReader
-from inorder.pipeline.names import MANIFESTS, MODELS, RUN
+from inorder.pipeline.names import MANIFESTS, PASSES, RUN
 from inorder.sinks.packed_lines import SUFFIX, checksum_lines, measure_lines
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_lines
 from inorder.stage.manifest.rows import COUNTS_ID
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
 ORPHANED, LEFTOVER, OUTDATED = "orphaned", "leftover", "outdated"
-PASSES = (RUN, MODELS)
 _AGAIN = "run the same command again"
 _STATUSES = ("success", "failure")
 

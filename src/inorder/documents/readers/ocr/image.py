@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from inorder.documents.model import AnyBlock, Document, Page
 from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, Pixels
 from inorder.documents.readers.registry import image_version
+from inorder.documents.readers.vision.answers import AskedPage, PageSource
 from inorder.errors import ReadError
 
 from .reader import Recognizer
@@ -26,9 +28,15 @@ _RESOLUTIONS = (50, 2400)
 """Dots per inch that are believed. Photographs often state 72, which is taken as it is."""
 
 
-def read(data: bytes, name: str, recognizer: Recognizer, on_page: Callable[[int, int], None] | None = None) -> Document:
-    """Recognize the text of an image. Raises `ReadError` with the reason if it cannot be decoded. `on_page` is called
-    before each page is read, with its number and that of the last one."""
+def read(
+    data: bytes,
+    name: str,
+    recognizer: Recognizer | None,
+    on_page: Callable[[int, int], None] | None = None,
+    answers: PageSource | None = None,
+) -> Document:
+    """Read an image: what a model has answered about it, or else what is recognized. Raises `ReadError` with the reason
+    if it cannot be decoded. `on_page` is called before each page is read, with its number and that of the last one."""
     blocks: list[AnyBlock] = []
     pages: list[Page] = []
     notes: list[str] = []
@@ -40,15 +48,31 @@ def read(data: bytes, name: str, recognizer: Recognizer, on_page: Callable[[int,
         if on_page is not None:
             on_page(number, last)
         height, width = pixels.shape[:2]
-        found = recognizer.read_pixels(pixels, scale, number)
-        pages.append(Page(number, width / scale, height / scale, False, found is not None))
-        if found is None:
+        answer = None if answers is None else answers.read(AskedPage(number, "is an image"))
+        is_answered = answer is not None and answer.blocks is not None
+        found = None if recognizer is None or is_answered else recognizer.read_pixels(pixels, scale, number)
+        reading = msgspec.UNSET if answer is None else answer.reading
+        pages.append(Page(number, width / scale, height / scale, False, found is not None, reading))
+        notes += () if answer is None else answer.warnings
+        if answer is not None and answer.blocks is not None:
+            blocks += answer.blocks
+        elif found is None and recognizer is not None:
             notes.append(f"no text was recognized on page {number}")
-        else:
+        elif found is not None:
             notes.append(f"page {number} was read by OCR (confidence {found.confidence:.2f})")
             blocks += found.blocks
     mimetype = f"image/{str(image.format).lower()}"
     return Document(name=name, mimetype=mimetype, blocks=blocks, pages=pages, reader=image_version(), warnings=notes)
+
+
+def decode_page(data: bytes, number: int) -> Pixels:
+    """Return the pixels of page `number` (from 1) of an image. Raises `ReadError` with the reason."""
+    image, count = _open(data)
+    if not 1 <= number <= count:
+        raise ReadError(f"there is no page {number} in an image of {count} pages")
+    with _decode(f"page {number} of the image"):
+        image.seek(number - 1)
+        return _decode_page(image)[0]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import msgspec
 
 from inorder.documents.model import AnyBlock, Document, Furniture, Page, Paragraph, Table
 from inorder.documents.readers.registry import reader_version
+from inorder.documents.readers.vision.answers import AskedPage, PageAnswer, PageSource
 from inorder.errors import ReadError
 from inorder.host.memory import pause_collector
 
@@ -25,6 +26,7 @@ from .annotations.texts import insert_annotations, open_form, read_annotations
 from .blocks import build_blocks
 from .bookmarks import read_bookmarks
 from .document_stats import STATS_DECODER, DocumentStats, compute_stats, sample_pages
+from .doubts import find_doubt
 from .lines import is_continued, join_text
 from .page import SCANNED, read_page
 from .pdfium import PdfFile, open_pdf
@@ -47,11 +49,13 @@ def read(
     passwords: Sequence[str] = (),
     recognizer: PageRecognizer | None = None,
     on_page: Callable[[int, int], None] | None = None,
+    answers: PageSource | None = None,
 ) -> Document:
     """Read a PDF, or a range of its pages. Raises `ReadError` with the reason if it cannot be read.
 
     The passwords are tried if it is encrypted. With a recognizer, the text of pages without a text layer is recognized.
-    `on_page` is called before each page is read, with its number and that of the last one.
+    `on_page` is called before each page is read, with its number and that of the last one. `answers` has what a model
+    has read.
     """
     collector = pause_collector() if recognizer is None else nullcontext()
     with open_pdf(data, passwords) as file, open_form(file) as form, collector:
@@ -67,13 +71,20 @@ def read(
             if on_page is not None:
                 on_page(number, last)
             page = sampled.pop(number, None) or _read_page(file, number, form)
-            recognized = None if recognizer is None else _recognize(file, page, recognizer)
+            blocks = build_blocks(page, stats)
+            answer = None if answers is None else answers.read(_describe_page(page, blocks))
+            is_answered = answer is not None and answer.blocks is not None
+            recognized = None if recognizer is None or is_answered else _recognize(file, page, recognizer)
             has_text = bool(page.annotations if page.is_empty else page.segments and not page.unreadable)
             is_ocr = recognized is not None
-            document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
-            document.warnings += _list_warnings(page, recognized)
-            blocks = recognized.blocks if recognized else build_blocks(page, stats)
-            add_links(blocks, page.links)
+            reading = msgspec.UNSET if answer is None else answer.reading
+            document.pages.append(Page(number, page.width, page.height, has_text, is_ocr, reading))
+            document.warnings += _list_warnings(page, recognized, answer)
+            if answer is not None and answer.blocks is not None:
+                blocks = answer.blocks
+            else:
+                blocks = recognized.blocks if recognized else blocks
+                add_links(blocks, page.links)
             _append_blocks(document.blocks, insert_annotations(blocks, page.annotations))
         is_whole = len(document.pages) == file.page_count
     return _check_readable(document) if is_whole else document
@@ -142,7 +153,16 @@ def _reader_version(ocr: bool) -> str:
     return f"{reader_version('pdf')} {ocr_version()}"
 
 
-def _list_warnings(page: PageText, recognized: OcrPage | None) -> Iterator[str]:
+def _describe_page(page: PageText, blocks: Sequence[AnyBlock]) -> AskedPage:
+    """What the rules say of a page that a model may read in place of them."""
+    doubt = page.unreadable or (page.lost[0] if page.lost else "") or find_doubt(page, blocks)
+    return AskedPage(page.number, doubt, is_renderable=not (page.problem or page.is_empty))
+
+
+def _list_warnings(page: PageText, recognized: OcrPage | None, answer: PageAnswer | None) -> Iterator[str]:
+    yield from () if answer is None else answer.warnings
+    if answer is not None and answer.blocks is not None:
+        return
     if page.problem:
         yield f"page {page.number} {page.problem}"
     elif page.is_empty:

@@ -36,9 +36,9 @@ class PageRecognizer(Protocol):
         ...
 
 
-def render_page(page: PdfPage) -> tuple[Pixels, float]:
+def render_page(page: PdfPage, side_pixels_max: int = SIDE_PIXELS_MAX) -> tuple[Pixels, float]:
     """The displayed page on a white background, and its scale in pixels per point."""
-    scale = min(SCALE, SIDE_PIXELS_MAX / max(page.width, page.height))
+    scale = min(SCALE, side_pixels_max / max(page.width, page.height))
     width, height = max(1, round(page.width * scale)), max(1, round(page.height * scale))
     pixels = np.full((height, width, 3), 255, np.uint8)
     bitmap = pdfium.FPDFBitmap_CreateEx(width, height, pdfium.FPDFBitmap_BGR, pixels.ctypes.data, pixels.strides[0])

@@ -1,0 +1,41 @@
+"""What a model is asked about the pages of a document, and where its answers are kept.
+
+The key of a question has the hash of the file and the number of the page, but nothing of how the page is rendered. So
+no answer is asked for again because a renderer draws it otherwise, or because the file was moved.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from inorder.documents.readers.vision.answers import PageAnswers
+from inorder.documents.readers.vision.image import MEDIA_TYPE
+from inorder.models.answers import find_kept
+from inorder.models.question import Question
+
+from .settings import ConvertSettings
+
+
+def make_question(settings: ConvertSettings, sha256: bytes, page: int) -> Question:
+    """Return the question about a page (from 1) of the file with this hash."""
+    parameters = {
+        "output_tokens_max": settings.page_tokens_max,
+        "temperature": 0.0,
+        "pixels": settings.page_pixels,
+        "image_format": MEDIA_TYPE,
+    }
+    return Question(
+        model=settings.model,
+        prompt=settings.page_prompt,
+        parameters=parameters,
+        input_key=f"{sha256.hex()}#{page}",
+    )
+
+
+def find_answers(settings: ConvertSettings, sha256: bytes, path: str, problems: Mapping[int, str]) -> PageAnswers:
+    """Return the answers about the pages of the file with this hash that are kept in the file at `path`. `problems`
+    says why a page has none."""
+
+    def find(pages: Sequence[int]) -> dict[int, str]:
+        keys = {make_question(settings, sha256, page).key: page for page in pages}
+        return {keys[key]: answer.text for key, answer in find_kept(path, list(keys)).items()}
+
+    return PageAnswers(settings.reader, settings.pages, find, problems)

@@ -1,0 +1,265 @@
+"""The pass in which a model reads pages: what it is asked, and the files whose pages are answered.
+
+    documents that lack answers ─▶ pages ─ rendered in processes ─▶ asked from threads ─▶ kept ─▶ file ─▶ visit
+
+A page is asked, kept, repeated and given up by itself; `imap` runs the pages on threads of the driver, in order. An
+answer is on disk before its thread asks for the next one. As soon as the last page of a file has come, the file is an
+item of the pass: a worker reads the document again, now with its answers, and takes it through all further steps. The
+state of a document says whether it lacks answers, so this pass remembers nothing.
+
+A page is rendered when it is to be sent, in a process that is killed if it hangs: no PDF is opened in the driver.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+import msgspec
+
+from inorder.core.state import StopKind
+from inorder.documents.convert.page_names import list_pages, name_pages
+from inorder.documents.convert.questions import make_question
+from inorder.documents.convert.rendering import PageImage, render_image
+from inorder.documents.readers.passwords import read_passwords
+from inorder.documents.readers.vision.image import MEDIA_TYPE
+from inorder.engines.base import count_cpus
+from inorder.errors import InfrastructureError, ItemError, OperatorError, StageError
+from inorder.executor import Executor
+from inorder.iteration import imap
+from inorder.library.reader import LibraryReader
+from inorder.models.answers import AnswerStore
+from inorder.models.client import ModelClient
+from inorder.models.question import Image, ModelInput, Question
+from inorder.runtime.feed import Feed, NotYet
+from inorder.runtime.identity import hash_strings
+from inorder.runtime.run_options import RunOptions
+from inorder.stage.contracts import Barrier, PassItem
+from inorder.stage.options import StageOptions
+
+from .names import DOCTAGS
+from .sources.classify import FileKind
+from .steps import PipelineSettings
+from .visit import FILE, decode_order, encode_order
+
+PAGES_ASKED = "pages_asked"
+"""The pages that lack an answer, in the extras of the step `doctags`."""
+_AHEAD_MAX = 256
+"""Files that wait for a worker. With more, no further page is asked."""
+_RENDER_S = 60.0
+_RENDER_ATTEMPTS = 2
+
+
+def require_access(settings: PipelineSettings, data: str) -> None:
+    """Raise OperatorError if the server of the model refuses the key. A server that is down is waited for later."""
+    with (
+        AnswerStore(settings.find_answers_file(data)) as store,
+        closing(ModelClient(settings.convert.model, store, limits=settings.model)) as client,
+    ):
+        client.require_access()
+
+
+class AskedFile:
+    """A file some of whose pages lack an answer."""
+
+    def __init__(self, item: PassItem, pages: list[int]) -> None:
+        self.item = item
+        self.pages = pages
+        self.waiting = 0
+        """Pages that were given out and have not come back."""
+        self.is_listed = False
+        """Whether all of its pages were given out, as far as they are to be asked."""
+        self.has_answers = False
+        self.problems: dict[int, str] = {}
+
+    def make_item(self) -> PassItem:
+        """Return the item whose worker reads the document with its answers."""
+        order = msgspec.structs.replace(decode_order(self.item), page_problems=self.problems)
+        said = (f"{page}={problem}" for page, problem in self.problems.items())
+        identity = hash_strings(self.item.identity, name_pages(self.pages), *said)
+        return msgspec.structs.replace(self.item, meta={"order": encode_order(order)}, identity=identity)
+
+
+class AskedPage(NamedTuple):
+    """A page that is asked about."""
+
+    file: AskedFile
+    number: int
+    question: Question
+
+    def __repr__(self) -> str:
+        return f"{self.file.item.item_id}, page {self.number}"
+
+
+class PageFeed:
+    """The items of the pass: files, in the order of the plan, each when its pages have come."""
+
+    def __init__(
+        self,
+        settings: PipelineSettings,
+        items: Iterable[PassItem | Barrier | NotYet],
+        library: LibraryReader,
+        options: StageOptions,
+    ) -> None:
+        """`items` are those of the plan."""
+        self._settings = settings
+        self._convert = settings.convert
+        self._items = items
+        self._library = library
+        self._options = options
+        self._left = settings.pages_max
+        self._feed = Feed(self._let_go_on)
+        self._hungry = threading.Event()
+        self._is_closed = False
+        self.stop: tuple[str, str] | None = None
+        """Why no further page was asked: the kind and the reason, as those of a run; None: all were."""
+        self._open: deque[AskedFile] = deque()
+        """Files that are no items yet, in the order of the plan."""
+        self._wake: Callable[[], None] = lambda: None
+        self._thread: threading.Thread | None = None
+        self._store = AnswerStore(settings.find_answers_file(str(options.data)))
+        self._client = ModelClient(self._convert.model, self._store, limits=settings.model)
+        self._renderers = Executor(workers=count_cpus(), timeout_s=_RENDER_S, retries=_RENDER_ATTEMPTS - 1)
+        self._passwords = read_passwords(settings.password_file)
+
+    def __iter__(self) -> Feed:
+        return self._feed
+
+    def begin(self, wake: Callable[[], None]) -> None:
+        """Begin to ask. `wake` is called whenever there is another item."""
+        self._wake = wake
+        self._thread = threading.Thread(target=self._run, name="inorder-pages", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask no further page, wait for those in flight, and close what is open."""
+        self._is_closed = True
+        self._hungry.set()
+        if self._thread is not None:
+            self._thread.join(self._options.cancel_grace_s)
+            self._client.close()
+            self._thread.join()
+        self._renderers.shutdown(cancel_futures=True)
+        self._client.close()
+        self._store.close()
+
+    # ---- On the thread of the feed
+
+    def _run(self) -> None:
+        problem: BaseException | None = None
+        try:
+            self._ask_all()
+            self._put_rest()
+        except InfrastructureError as error:  # the server is down: what was answered is read, and the run stops
+            self.stop = StopKind.INFRASTRUCTURE.value, str(error)
+            self._put_rest()
+        except BaseException as error:
+            problem = error
+        self._feed.end(problem)
+        self._wake()
+
+    def _ask_all(self) -> None:
+        asked: deque[AskedPage] = deque()
+        threads = self._settings.model.in_flight + count_cpus()
+        options = RunOptions(outage_s_max=self._options.outage_s_max, cancel_grace_s=self._options.cancel_grace_s)
+        pages = self._list_pages(asked)
+        with imap(self._ask, pages, workers=threads, where="threads", errors="yield", options=options) as answers:
+            for answer in answers:
+                self._settle(asked.popleft(), answer)
+                if self._is_closed:
+                    return
+
+    def _list_pages(self, asked: deque[AskedPage]) -> Iterator[AskedPage]:
+        """Yield the pages to ask about. Each is added to `asked` first."""
+        for item in self._items:
+            if not isinstance(item, PassItem):
+                continue
+            file = self._open_file(item)
+            self._open.append(file)
+            for number, question in self._list_questions(file):
+                if self._is_over:
+                    break
+                self._left = None if self._left is None else self._left - 1
+                file.waiting += 1
+                asked.append(AskedPage(file, number, question))
+                yield asked[-1]
+            file.is_listed = True
+            self._put_ready()
+            if self._is_over:
+                return
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no further page is to be asked."""
+        return self._is_closed or self.stop is not None or self._left == 0
+
+    def _open_file(self, item: PassItem) -> AskedFile:
+        details = {each.step: each.extras for each in self._library.read_details(item.item_id)}
+        return AskedFile(item, list(list_pages(details.get(DOCTAGS, {}).get(PAGES_ASKED, ""))))
+
+    def _list_questions(self, file: AskedFile) -> Iterator[tuple[int, Question]]:
+        """Yield the pages of a file that have no answer yet."""
+        sha256 = decode_order(file.item).facts.sha256
+        questions = {number: make_question(self._convert, sha256, number) for number in file.pages}
+        kept = self._store.find([question.key for question in questions.values()])
+        file.has_answers = bool(kept)
+        yield from ((number, each) for number, each in questions.items() if each.key not in kept)
+
+    def _settle(self, page: AskedPage, answer: bool | ItemError) -> None:
+        """Note that a page has come, or why it has not."""
+        page.file.waiting -= 1
+        if not isinstance(answer, ItemError):
+            page.file.has_answers |= answer
+        elif isinstance(answer.__cause__, OperatorError):
+            raise answer.__cause__
+        else:
+            page.file.problems[page.number] = answer.message
+        self._put_ready()
+
+    def _put_ready(self) -> None:
+        """Make items of the first files, as far as all of their pages have come."""
+        while self._open and self._open[0].is_listed and not self._open[0].waiting:
+            self._put(self._open.popleft())
+        while len(self._feed) > _AHEAD_MAX and not self._is_closed:
+            self._hungry.clear()
+            self._hungry.wait(1.0)
+
+    def _put_rest(self) -> None:
+        """Make items of files some of whose pages have come, when no further page is asked."""
+        while self._open:
+            self._put(self._open.popleft())
+
+    def _put(self, file: AskedFile) -> None:
+        if file.has_answers or file.problems:
+            self._feed.put(file.make_item())
+            self._wake()
+
+    def _let_go_on(self) -> None:
+        self._hungry.set()
+
+    # ---- On threads that ask
+
+    def _ask(self, page: AskedPage) -> bool:
+        """Return whether a page was answered. It is not if a limit of the run is reached."""
+        try:
+            self._client.ask(page.question, lambda: self._render(page))
+        except StageError as error:
+            if not error.budget:
+                raise
+            self.stop = StopKind.BUDGET.value, error.budget
+            return False
+        return True
+
+    def _render(self, page: AskedPage) -> ModelInput:
+        order = decode_order(page.file.item)
+        image = PageImage(
+            page.file.item.inputs[FILE],
+            order.facts.sha256,
+            FileKind.parse(order.facts.kind).kind,
+            page.number,
+            self._convert.page_pixels,
+            self._passwords,
+            self._settings.limit_fetches(),
+        )
+        return ModelInput(images=(Image(self._renderers.submit(render_image, image).result(), MEDIA_TYPE),))

@@ -1,0 +1,214 @@
+"""Pages that a model reads: each is asked once, whatever happens, and its document is assembled from all of them."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.documents.chunk.settings import ChunkSettings
+from inorder.documents.convert.settings import ConvertSettings
+from inorder.documents.convert.stored import unpack_document
+from inorder.documents.model import Document, PageReading
+from inorder.errors import OperatorError
+from inorder.library.reader import LibraryReader
+from inorder.models.limits import ServerLimits
+from inorder.pipeline.outcome import FileCounts
+from inorder.testing import ModelRequest, ModelServer
+from tests.documents.pdf_files import draw_lines, draw_pdf, draw_together
+
+from .runs import Library, write
+from .scans import answer, draw_scan, make_image, read_number, write_scans
+
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.req("MOD-1", "MOD-2")]
+QUICK = ServerLimits(in_flight=8, attempts_max=2, backoff_s=0.01, deadline_s=20.0)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return tmp_path / "docs"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(answer=answer) as found:
+        yield found
+
+
+def make_library(tmp_path: Path, server: ModelServer, *, data: str = "data", **settings: Any) -> Library:
+    convert = ConvertSettings(reader=f"vision:{server.url}#m", **settings.pop("convert", {}))
+    return Library(tmp_path / data, convert=convert, **{"model": QUICK, "dense": "none"} | settings)
+
+
+def list_asked(server: ModelServer) -> list[int]:
+    """The numbers of the pages that were answered, each as often as it was."""
+    numbers = {request.key: read_number(request) for request in server.requests if request.images}
+    return sorted(numbers[key] for key in server.answered.elements() if key in numbers)
+
+
+def list_read(library: Library) -> list[int]:
+    """The numbers of the pages that can be searched, as they stand in the documents."""
+    with inorder.open(library.data) as dataset:
+        return [int(found) for chunk in dataset.chunks() for found in re.findall(r"number(\d+)", chunk.text)]
+
+
+def read_document(library: Library, item_id: str) -> Document:
+    with closing(LibraryReader(str(library.data))) as reader:
+        found = reader.read_committed(item_id, "doctags")
+    assert found is not None
+    document = unpack_document(found.content).document
+    assert document is not None
+    return document
+
+
+def test_scans_are_read_page_by_page_and_each_page_is_asked_once(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    numbers = write_scans(docs, 3, 1, 2)
+    make_image(100).save(docs / "one.png")
+    make_image(101).save(docs / "two.tiff", save_all=True, append_images=[make_image(102)])
+    write(docs, **{"note.md": "# A note\n\nNothing to look at.\n"})
+    library = make_library(tmp_path, server)
+    outcome = library.run(docs)
+    assert outcome.counts == FileCounts(new=6)
+    assert sorted(list_read(library)) == [*numbers, 100, 101, 102]
+    assert list_asked(server) == [*numbers, 100, 101, 102]
+    assert outcome.pages_without_text == 0
+    again = library.run(docs)
+    assert (again.counts, again.steps) == (FileCounts(unchanged=6), {})
+    assert server.asked.total() == 9, "nothing has changed, so nothing is asked"
+
+
+def test_pages_that_the_rules_read_well_are_not_asked(tmp_path: Path, docs: Path, server: ModelServer) -> None:
+    well, scan = draw_lines("The lamp is lit at dusk."), draw_scan(7)
+    write(docs, **{"mixed.pdf": draw_pdf(well, scan, well)})
+    library = make_library(tmp_path, server)
+    library.run(docs)
+    assert list_asked(server) == [7]
+    document = read_document(library, "docs/mixed.pdf")
+    assert [block.page for block in document.blocks] == [1, 2, 2, 3], "in the order of the pages"
+    native, read, _ = (page.reading for page in document.pages)
+    assert read == PageReading(f"vision:{server.url}#m", "has no text layer (a scanned page?)")
+    assert native != read
+
+
+def test_all_pages_are_asked_if_that_is_wanted(tmp_path: Path, docs: Path, server: ModelServer) -> None:
+    page = draw_together(draw_scan(5), draw_lines("The lamp is lit at dusk.", top=600))
+    write(docs, **{"text.pdf": draw_pdf(page)})
+    make_library(tmp_path, server).run(docs)
+    assert list_asked(server) == []
+    library = make_library(tmp_path, server, convert={"pages": "all"})
+    library.run(docs)
+    assert (list_asked(server), list_read(library)) == ([5], [5])
+
+
+def test_a_page_that_fails_costs_its_document_no_other_page(tmp_path: Path, docs: Path) -> None:
+    """The document is one failed file, is found by its other pages, and the next run asks for that page alone."""
+    page = draw_together(draw_scan(2), draw_lines("printed words of the second page", top=600))
+    write(docs, **{"report.pdf": draw_pdf(draw_scan(1), page, draw_scan(3))})
+    is_bad = True
+
+    def answer_well(request: ModelRequest) -> str:
+        if is_bad and request.images and read_number(request) == 2:
+            raise ConnectionError
+        return answer(request)
+
+    with ModelServer(answer=answer_well) as server:
+        library = make_library(tmp_path, server, convert={"pages": "all"})
+        outcome = library.run(docs)
+        assert outcome.counts == FileCounts(failed=1)
+        assert library.list_failures() == [("docs/report.pdf", "doctags", "provider")]
+        [error] = outcome.errors
+        assert error.message.startswith("not read by the model: page 2 (")
+        assert list_read(library) == [1, 3]
+        with inorder.open(library.data) as dataset:
+            assert "printed words of the second page" in " ".join(chunk.text for chunk in dataset.chunks())
+        assert [bool(page.reading.problem) for page in read_document(library, "docs/report.pdf").pages] == [
+            False,
+            True,
+            False,
+        ]
+        is_bad = False
+        again = library.run(docs)
+        assert (again.counts, library.list_failures()) == (FileCounts(changed=1), [])
+        assert list_read(library) == [1, 2, 3]
+        assert list_asked(server) == [1, 2, 3]
+
+
+def test_some_pages_can_be_looked_at_before_the_rest_is_paid_for(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    numbers = write_scans(docs, 4, 4)
+    library = make_library(tmp_path, server, pages_max=2)
+    assert library.run(docs).counts == FileCounts(new=2)
+    assert list_read(library) == [1, 2]
+    assert library.run(docs).counts == FileCounts(changed=1, unchanged=1)
+    assert list_read(library) == [1, 2, 3, 4]
+    rest = make_library(tmp_path, server)
+    rest.run(docs)
+    assert (list_read(rest), list_asked(server)) == (numbers, numbers)
+
+
+def test_nothing_but_a_question_decides_whether_a_page_is_asked_again(
+    tmp_path: Path, docs: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = write_scans(docs, 2, 2)
+    library = make_library(tmp_path, server)
+    library.run(docs)
+    smaller = make_library(tmp_path, server, chunk=ChunkSettings(tokens_max=8))
+    assert smaller.run(docs).counts == FileCounts(changed=2)
+    assert library.run(docs, force=True).counts == FileCounts(changed=2)
+    (docs / "scan-000.pdf").rename(docs / "other.pdf")
+    library.run(docs)
+    fresh = make_library(tmp_path, server, data="fresh", answers=str(library.data / "answers.sqlite"))
+    monkeypatch.setattr("inorder.documents.readers.vision.image._QUALITY", 50)
+    assert fresh.run(docs).counts == FileCounts(new=2)
+    assert sorted(list_read(fresh)) == numbers
+    assert list_asked(server) == numbers, "each page was asked once"
+    prompt = make_library(tmp_path, server, convert={"page_prompt": "Read it aloud."})
+    prompt.run(docs)
+    assert list_asked(server) == sorted(numbers * 2), "another prompt is another question"
+
+
+@pytest.mark.req("MOD-3")
+def test_a_server_that_is_down_fails_no_document(tmp_path: Path, docs: Path, server: ModelServer) -> None:
+    numbers = write_scans(docs, 2, 2)
+    write(docs, **{"note.md": "# A note\n\nThe oil is in the cellar.\n"})
+    library = make_library(tmp_path, server)
+    server.is_down = True
+    outcome = library.run(docs, outage_s_max=0.5)
+    assert (outcome.stop_kind, outcome.counts.failed) == ("infrastructure", 0)
+    assert library.list_failures() == []
+    assert library.list_searchable() == ["docs/note.md", "docs/scan-000.pdf", "docs/scan-001.pdf"]
+    server.is_down = False
+    assert library.run(docs).counts == FileCounts(changed=2, unchanged=1)
+    assert (sorted(list_read(library)), list_asked(server)) == (numbers, numbers)
+
+
+def test_a_wrong_key_is_said_before_anything_is_read(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_scans(docs, 1)
+    monkeypatch.setenv("INORDER_API_KEY", "wrong")
+    with ModelServer(answer=answer, key="right") as server:
+        library = make_library(tmp_path, server)
+        with pytest.raises(OperatorError, match="401"):
+            library.run(docs)
+        assert library.list_searchable() == []
+
+
+def test_exports_are_equal_byte_for_byte_given_the_same_answers(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    write_scans(docs, 3, 2, 1)
+    first = make_library(tmp_path, server)
+    first.run(docs)
+    second = make_library(tmp_path, server, data="second", answers=str(first.data / "answers.sqlite"), pages_max=2)
+    while second.run(docs, workers=1).counts.unchanged < 3:
+        pass
+    third = make_library(tmp_path, server, data="third")
+    third.run(docs, workers=3)
+    assert first.read_content_hash() == second.read_content_hash() == third.read_content_hash()
