@@ -54,6 +54,7 @@ LINES = {
     "retry": INGEST,
     "config keys": "",
     "sources": "",
+    "answers": "",
     "plugins": "",
     "forget src": INGEST,
     "show text.md": INGEST,

@@ -1,9 +1,12 @@
 """`inorder sources`, `inorder forget`, `inorder plan` and `inorder explain` over sources, through the command line."""
 
 import subprocess
+from hashlib import sha256
 
 import pytest
 
+from inorder.models.answers import Answer, AnswerStore
+from inorder.models.question import Question
 from tests.support.command_line import CommandLine, CommandResult
 
 IN_THREADS = ("--policy", "io", "--workers", "1", "-q")
@@ -158,3 +161,16 @@ def test_settings_of_the_last_run_are_those_that_a_file_is_explained_with(two: C
     shown = run(two, "explain", "docs/a.md").out.splitlines()
     assert shown[:2] == ["docs/a.md: unchanged", "  doctags does not run: its input and settings are unchanged"]
     assert run(two, "explain", "more/a.md").out == "more/a.md: copy: of docs/a.md\n"
+
+
+@pytest.mark.process
+@pytest.mark.req("PIP-4", "MOD-2")
+def test_forget_says_how_many_answers_of_models_hold_text_of_removed_files(two: CommandLine) -> None:
+    answer = Answer(text="horn", tokens_in=9, tokens_out=1, finish_reason="stop", model="m", seconds=0.1)
+    with AnswerStore(str(two.folder / ".inorder" / "answers.sqlite")) as store:
+        for name in ("docs/b.md", "more/a.md"):
+            digest = sha256((two.folder / name).read_bytes()).hexdigest()
+            store.keep(Question(model="http://h/v1#m", prompt="Read it.", input_key=f"{digest}#1"), answer)
+    ended = run(two, "forget", "docs")
+    assert "1 answer of models about removed files stay: inorder answers --orphans --remove" in ended.err
+    assert run(two, "answers", "--orphans", "--remove").out == "removed 1 answers; 1 stay\n"

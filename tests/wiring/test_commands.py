@@ -8,6 +8,7 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from inorder.cli.exit_codes import Interrupted
 from inorder.cli.options import ALL
 from inorder.cli.output import print_out
 from inorder.extensions.trust import trust_recorded
+from inorder.models.answers import Answer, AnswerStore
+from inorder.models.question import Question
 from inorder.watch.loop import Watcher
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
@@ -130,6 +133,14 @@ ROWS = {
     ("retry", "stage"): CommandRow(("retry", "--json"), ("--stage", "chunk"), lacks('"picky"')),
     ("explain", "stage"): CommandRow(("explain", "docs/a.md"), ("--stage", "chunk"), lacks("doctags")),
     ("sources", "path"): CommandRow(("sources", "docs"), ("--path", "jobs.py"), has("jobs.py")),
+    ("answers", "file"): CommandRow(("answers",), ("--answers", "shared.sqlite"), lacks("Read it.")),
+    ("answers", "model"): CommandRow(("answers",), ("--model", "other"), lacks("Read it.")),
+    ("answers", "refused"): CommandRow(("answers", "--json"), ("--refused",), has('"answers":1')),
+    ("answers", "older_days"): CommandRow(("answers",), ("--older", "1"), lacks("Read it.")),
+    ("answers", "orphans"): CommandRow(("answers",), ("--orphans",), has("1 answers of 2 are about files")),
+    ("answers", "prompt"): CommandRow(("answers",), ("--prompt", "queries.jsonl"), has("1 questions would be asked")),
+    ("answers", "remove"): CommandRow(("answers", "--refused"), ("--remove",), has("removed 1 answers; 1 stay")),
+    ("answers", "as_jsonl"): CommandRow(("answers",), ("--jsonl",), is_json_lines),
     ("inspect", "duplicates"): CommandRow(("inspect",), ("--duplicates",), has("0 groups of duplicates")),
     ("inspect", "stage"): CommandRow(("inspect",), ("--stage", "chunk"), lacks("picky")),
     ("manifest", "stage"): CommandRow(("manifest",), ("--stage", "chunk"), lacks("picky")),
@@ -219,6 +230,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for arguments in (("run", "docs"), ("stage", "jobs:picky"), ("stage", "jobs:picky")):
         code, _, err = run_in_process((*arguments, "--quiet", *IN_THREADS), folder, clean_environment())
         assert code in (0, 3), err
+    digest = sha256((folder / "docs" / "a.md").read_bytes()).hexdigest()
+    answer = Answer(text="lamp", tokens_in=9, tokens_out=1, finish_reason="stop", model="m", seconds=0.1)
+    with AnswerStore(str(folder / ".inorder" / "answers.sqlite")) as store:
+        store.keep(Question(model="http://h/v1#m", prompt="Read it.", input_key=f"{digest}#1"), answer)
+        store.keep(Question(model="http://h/v1#m", prompt="Read it.", input_key=f"{'0' * 64}#1"), answer, "it is empty")
+    AnswerStore(str(folder / "shared.sqlite")).close()
     return folder
 
 

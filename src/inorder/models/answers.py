@@ -108,11 +108,11 @@ class AnswerStore:
         self._changed = threading.Condition()
         self._waiting: list[_Writing] = []
         self._is_closed = False
-        with _translate_errors(path, "it cannot be opened"):
-            self._writer = _connect(path)
+        with translate_errors(path, "it cannot be opened"):
+            self._writer = connect_answers(path)
             try:
                 _prepare(self._writer, path)
-                self._reader = _connect(path)
+                self._reader = connect_answers(path)
             except BaseException:
                 self._writer.close()
                 raise
@@ -122,7 +122,7 @@ class AnswerStore:
     def find(self, keys: Iterable[str], *, refused: bool = False) -> dict[str, Answer]:
         """Return those answers that are kept, by the key of their question: those that were accepted, or those that
         were not."""
-        with self._reading, _translate_errors(self.path, "it cannot be read"):
+        with self._reading, translate_errors(self.path, "it cannot be read"):
             return _find(self._reader, list(keys), refused=refused)
 
     def keep(self, question: Question, answer: Answer, refused: str = "") -> None:
@@ -198,7 +198,7 @@ class AnswerStore:
     def _write_portion(self, portion: Sequence[_Writing]) -> None:
         """Make several changes in one transaction: all or none."""
         try:
-            with _translate_errors(self.path, "an answer cannot be written"):
+            with translate_errors(self.path, "an answer cannot be written"):
                 self._writer.execute("BEGIN IMMEDIATE")
                 for writing in portion:
                     writing.value = writing.change(self._writer)
@@ -226,7 +226,7 @@ def open_to_read(path: str) -> Iterator[sqlite3.Connection]:
     """Open a file with answers for a while. Raises OperatorError if it is none."""
     with translate_os_errors(f"{path} cannot be opened"):
         require_regular_database(path)
-    with _translate_errors(path, "it cannot be read"), closing(_connect(path)) as connection:
+    with translate_errors(path, "it cannot be read"), closing(connect_answers(path)) as connection:
         _check_format(connection, path)
         yield connection
 
@@ -262,7 +262,8 @@ def _encode(parameters: Mapping[str, Any]) -> str:
     return msgspec.json.encode(parameters, order="deterministic").decode()
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def connect_answers(path: str) -> sqlite3.Connection:
+    """Return a connection whose commits are durable."""
     connection = sqlite3.connect(path, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous=FULL")  # with a write-ahead log: each commit is synced
     return connection
@@ -299,7 +300,8 @@ def _check_format(connection: sqlite3.Connection, path: str) -> None:
 
 
 @contextmanager
-def _translate_errors(path: str, doing: str) -> Iterator[None]:
+def translate_errors(path: str, doing: str) -> Iterator[None]:
+    """Raise an error of SQLite in the body as ours."""
     try:
         yield
     except sqlite3.Error as error:

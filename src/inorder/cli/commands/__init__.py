@@ -20,6 +20,7 @@ GROUPS = {
         "serve": ("Show runs, documents and search in a browser", "--open"),
         "report": ("Write a page about runs and DATA", "--output report.html"),
         "sources": ("List the sources of DATA, or move one", ""),
+        "answers": ("List the answers of models, or remove some", ""),
         "config": ("List settings, and where they come from", "show"),
     },
     "Mend": {

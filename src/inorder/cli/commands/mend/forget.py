@@ -1,15 +1,19 @@
 """`inorder forget`: remove a source and all its files from DATA."""
 
+import os
 from typing import Annotated
 
 import msgspec
 import typer
 
+from inorder.cli.commands.look.answers import list_orphans
 from inorder.cli.data_dir import open_data
 from inorder.cli.output import info, pluralize, print_json
 from inorder.cli.parameters import DataOption, JsonOption, make_argument
 from inorder.cli.pipeline import read_recorded_request, require_library, run_request
 from inorder.cli.settings import SettingsReader
+from inorder.models.answers import NAME
+from inorder.models.ledger import Selection, count_answers
 from inorder.pipeline.outcome import RunOutcome
 
 
@@ -36,8 +40,17 @@ def forget(
         more = f"; {pluralize(promoted, 'copy')} of other sources became documents".replace("copys", "copies")
         if outcome.stop_kind is None and not as_json:
             info(f"forgot the source {name}: {removed} removed{more if promoted else ''}")
+            _report_answers(directory.root)
 
     outcome, code = run_request(request, reader, report)
     if as_json:
         print_json({"name": name, "removed": outcome.counts.removed, "outcome": outcome})
     raise typer.Exit(code)
+
+
+def _report_answers(root: str) -> None:
+    """Say how many answers of models hold text of files that DATA does not have any more."""
+    path = os.path.join(root, NAME)
+    if os.path.exists(path) and (files := list_orphans(root, path, Selection())):
+        count = count_answers(path, Selection(), files)
+        info(f"{pluralize(count, 'answer')} of models about removed files stay: inorder answers --orphans --remove")
