@@ -1,6 +1,7 @@
 """PDFs for the tests: drawn with a library, set as a story, or written down byte by byte."""
 
 import io
+import zlib
 from collections.abc import Callable, Sequence
 
 from reportlab.lib.pagesizes import A4
@@ -99,6 +100,25 @@ def one_page(content: bytes, page: bytes = b"", font: bytes = b"", more: dict[in
         4: stream(content),
         5: font,
         **(more or {}),
+    }
+    return raw_pdf(objects)
+
+
+def pdf_with_attachments(files: dict[str, bytes], text: bytes = b"See the files.") -> bytes:
+    """A PDF of one page with files attached to it."""
+    names, more = b"", {}
+    for number, (name, content) in enumerate(files.items()):
+        spec, data = 10 + 2 * number, 11 + 2 * number
+        names += b"(%s) %d 0 R " % (name.encode(), spec)
+        more[spec] = b"<</Type/Filespec/F(%s)/UF(%s)/EF<</F %d 0 R>>>>" % (name.encode(), name.encode(), data)
+        more[data] = stream(zlib.compress(content, 9), b"/Type/EmbeddedFile/Filter/FlateDecode")
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R/Names<</EmbeddedFiles<</Names[%s]>>>>>>" % names,
+        2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        3: b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        4: stream(b"BT /F 12 Tf 60 700 Td (%s) Tj ET" % text),
+        5: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        **more,
     }
     return raw_pdf(objects)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from inorder.documents.archives.names import MAIL_FORMATS, find_format
+from inorder.documents.archives.names import ATTACHING_FORMATS, find_format
 from inorder.documents.readers.passwords import NO_PASSWORDS
 from inorder.library.rows import HASH_BYTES, FileIdentity, FileResult, StepResult
 from inorder.stage.fingerprints import hash_file
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .steps import Step
 
 _NO_NAME = "%"
-"""The name of what is wrong with the attachments of a mail. The mail itself is a document, and no attachment has this
-name."""
+"""The name of what is wrong with the attachments of a mail or a PDF. This is a document itself, and no attachment has
+this name."""
 
 
 def make_archive_kind(archive_format: str) -> FileKind:
@@ -49,7 +49,7 @@ class ArchiveReader:
     def list_members(self, archive_id: str, path: str, listing: "Listing") -> list[ListedFile]:
         """Return the members of an archive, in the order of their ids."""
         found = [self._make_file(archive_id, path, member) for member in listing.members]
-        if listing.problem and find_format(path) in MAIL_FORMATS:
+        if listing.problem and find_format(path) in ATTACHING_FORMATS:
             address = f"{path}/{_NO_NAME}"
             content = ListedContent(AddressedInput(address=address, sha256=""), _sign(listing.problem))
             item_id = f"{archive_id}/{_NO_NAME}"

@@ -21,7 +21,7 @@ import msgspec
 
 from inorder.code.rules import IGNORED
 from inorder.core.invariants import raise_violation
-from inorder.documents.archives.names import MAIL_FORMATS
+from inorder.documents.archives.names import ATTACHING_FORMATS
 from inorder.files.size_filter import SizeFilter
 from inorder.files.surrogates import escape_fields, restore_fields
 from inorder.library.reader import KnownFile, LibraryReader
@@ -369,7 +369,7 @@ class SourceComparison:
                 return False
             self.count(row)
             return True
-        if file.archive_format in MAIL_FORMATS or not listing.is_archive:
+        if file.archive_format in ATTACHING_FORMATS or not listing.is_archive:
             return False
         change = _describe(file, is_known=row is not None)
         change.kind = str(make_archive_kind(file.archive_format or ""))
@@ -400,7 +400,7 @@ class SourceComparison:
                 return
             listing, row = self._archives.open(archive.path), None
         self._merge(self._archives.list_members(archive.item_id, archive.path, listing), rows, prefix)
-        is_document = archive.archive_format in MAIL_FORMATS or not listing.is_archive
+        is_document = archive.archive_format in ATTACHING_FORMATS or not listing.is_archive
         if not is_document and not listing.problem:
             [step] = self._table.list_steps(make_archive_kind(archive.archive_format or ""))
             was_other = row is not None and FileKind.parse(row.kind).role != ARCHIVE

@@ -42,7 +42,7 @@ TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.
 _DECRYPTING = ("cryptography", "msoffcrypto")
 """Packages that read encrypted office files."""
 _ROUNDS = 100_000
-_MAIL_KINDS = ("mail", "mailbox")
+_ATTACHING_KINDS = ("mail", "mailbox", "pdf")
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,9 +204,9 @@ class StepTable:
         ]
 
     def _describe_document(self, kind: str) -> Mapping[str, str]:
-        """What the document of a file depends on. A mail is listed again whenever an archive would be."""
+        """What the document of a file depends on. A mail or a PDF is listed again whenever an archive would be."""
         parts = convert.settings_of(self._settings.convert, kind)
-        return {**parts, **_describe_listing()} if kind in _MAIL_KINDS else parts
+        return {**parts, **_describe_listing()} if kind in _ATTACHING_KINDS else parts
 
     def _describe_passwords(self, step: str, kind: FileKind) -> Mapping[str, str]:
         """What the failure of an encrypted file depends on besides the settings of a step: which passwords there are,

@@ -1,4 +1,4 @@
-"""Attachments of mail are documents of their own."""
+"""Attachments of mail and of PDFs are documents of their own."""
 
 import random
 from email.message import EmailMessage
@@ -12,6 +12,7 @@ from inorder.pipeline.outcome import FileCounts
 from tests.documents.archives.archive_files import make_zip
 from tests.documents.archives.test_archives import require_same
 from tests.documents.formats.samples import NAMES, SAMPLES
+from tests.documents.pdf_files import pdf_with_attachments
 from tests.documents.stage_runs import StageRuns
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -126,3 +127,24 @@ def test_mail_with_flipped_bytes_never_ends_a_run(runs: StageRuns) -> None:
     outcome = runs.doctags()
     assert outcome.stop_kind is None
     assert outcome.counts.files >= 40
+
+
+@pytest.mark.process
+def test_the_attachments_of_a_pdf_are_documents(runs: StageRuns) -> None:
+    files = {"list.md": b"# Stores\n", "lamp.png": PIXEL, "box.zip": make_zip({"deep.md": b"# Deep\n"})}
+    (runs.docs / "letter.pdf").write_bytes(pdf_with_attachments(files))
+    (runs.docs / "plain.pdf").write_bytes(pdf_with_attachments({}))
+    assert runs.doctags().counts.failed == 0
+    attached = {"docs/letter.pdf/box.zip/deep.md", "docs/letter.pdf/list.md"}
+    assert runs.done("doctags") == {"docs/letter.pdf", "docs/plain.pdf", *attached}
+    assert "Stores" in inorder.open(runs.data).get("docs/letter.pdf/list.md").doctags
+    assert "See the files." in inorder.open(runs.data).get("docs/letter.pdf").doctags
+    assert runs.reasons() == {"docs/letter.pdf/lamp.png": "an image: --ocr reads its text"}
+
+
+@pytest.mark.process
+def test_an_attachment_that_unpacks_to_half_a_gigabyte_costs_no_more_than_the_attachments(runs: StageRuns) -> None:
+    (runs.docs / "letter.pdf").write_bytes(pdf_with_attachments({"bomb.txt": bytes(2**29), "list.md": b"# Stores\n"}))
+    (runs.docs / "next.md").write_bytes(b"# Next\n")
+    assert runs.doctags().counts.failed == 1
+    assert runs.done("doctags") == {"docs/letter.pdf", "docs/next.md"}

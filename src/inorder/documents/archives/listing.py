@@ -11,7 +11,7 @@ from inorder.host.regular_file import open_regular
 
 from .entry import ENCRYPTED, Archive, ArchiveEntry
 from .limits import DEPTH_MAX, NAME_CHARACTERS_MAX, NESTED_BYTES_MAX, ArchiveError, Budget
-from .names import MAIL_FORMATS, UniqueNames, find_format, is_hidden, quote_name
+from .names import MAIL_FORMATS, UniqueNames, find_nested_format, is_hidden, quote_name
 from .tars import TarArchive
 from .zips import ZipArchive
 
@@ -63,6 +63,10 @@ def open_archive(file: BinaryIO, archive_format: str) -> Archive:
         from .mails import MailArchive  # with the reader of HTML, which a run without mail does not need
 
         return MailArchive(file, is_mailbox=archive_format == "mbox")
+    if archive_format == "pdf":
+        from .pdfs import PdfArchive  # with PDFium, if there are attachments
+
+        return PdfArchive(file)
     return ZipArchive(file) if archive_format == "zip" else TarArchive(file, archive_format)
 
 
@@ -89,7 +93,7 @@ def _list(archive: Archive, place: _Place, budget: Budget) -> Iterator[Member]:
         if is_hidden(entry.name):
             continue
         member = _make_member(entry, place)
-        inner = find_format(entry.name)
+        inner = find_nested_format(entry.name)
         if inner is None or entry.problem or entry.kind:
             yield member
         else:

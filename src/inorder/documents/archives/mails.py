@@ -19,7 +19,7 @@ from inorder.documents.readers.mail import (
 from inorder.documents.readers.sniff import HEAD_BYTES
 
 from .entry import ArchiveEntry, MemberChanged
-from .names import find_format
+from .names import find_nested_format
 
 _MAY_HAVE_ATTACHMENTS = re.compile(rb"^content-type:\s*(?!text/|multipart/)\S|\bname[*0-9]*=", re.I | re.M)
 """Most messages have none, and to parse a message takes a hundred times as long as to search it."""
@@ -49,7 +49,7 @@ class MailArchive:
                     fingerprint=digest,
                     sha256=digest,
                     head=content[:HEAD_BYTES],
-                    content=content if find_format(name) is not None else None,
+                    content=content if find_nested_format(name) is not None else None,
                 )
 
     def read(self, number: int, fingerprint: str, passwords: tuple[str, ...]) -> bytes:

@@ -19,7 +19,7 @@ from .entry import Archive, MemberChanged
 from .limits import NESTED_BYTES_MAX
 from .listing import Member, open_archive
 
-_RANDOM_ACCESS = frozenset(("zip", "eml", "mbox"))
+_RANDOM_ACCESS = frozenset(("zip", "eml", "mbox", "pdf"))
 _OPEN_MAX = 4
 """Open archives per thread: one at each depth, and one more."""
 

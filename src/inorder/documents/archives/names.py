@@ -18,23 +18,32 @@ _FORMATS = {
     ".tzst": "zst",
     ".eml": "eml",
     ".mbox": "mbox",
+    ".pdf": "pdf",
 }
-"""What is an archive, by the ending of the name: `zip`, `eml`, `mbox`, or how a tar archive is compressed."""
+"""What is an archive, by the ending of the name: `zip`, `eml`, `mbox`, `pdf`, or how a tar archive is compressed."""
 MAIL_FORMATS = frozenset(("eml", "mbox"))
-"""Their members are attachments. The mail itself is a document too."""
+ATTACHING_FORMATS = MAIL_FORMATS | {"pdf"}
+"""Their members are attachments. The mail or the PDF itself is a document too."""
 _ENDINGS = tuple(_FORMATS)
 _LONGEST = max(map(len, _ENDINGS)) + 1
 
 
 def find_format(name: str) -> str | None:
-    """The format of an archive with this name: `zip`, `eml`, `mbox`, or the compression of a tar archive; None: it is
-    no archive."""
+    """The format of an archive with this name: `zip`, `eml`, `mbox`, `pdf`, or the compression of a tar archive; None:
+    it is no archive."""
     end = name[-_LONGEST:].lower()
     if not end.endswith(_ENDINGS):
         return None
     ending = max((each for each in _ENDINGS if end.endswith(each)), key=len)
     is_named = end.removesuffix(ending)[-1:] not in ("", "/")
     return _FORMATS[ending] if is_named else None
+
+
+def find_nested_format(name: str) -> str | None:
+    """The format of an archive within another one. A PDF there is a document only: all would have to be unpacked to see
+    whether they have attachments."""
+    found = find_format(name)
+    return None if found == "pdf" else found
 
 
 def may_have_archives(names: Iterable[str]) -> bool:

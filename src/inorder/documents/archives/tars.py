@@ -20,7 +20,7 @@ from inorder.host.zstd import load_zstd
 
 from .entry import LINK, SPECIAL, ArchiveEntry, MemberChanged, list_damage
 from .limits import HEADER_BYTES_MAX, NESTED_BYTES_MAX, RATIO_MAX, ArchiveError, exceeds_ratio
-from .names import find_format
+from .names import find_nested_format
 
 _PIECE_BYTES = 2**20
 _HEADER_TYPES = (
@@ -143,7 +143,7 @@ class TarArchive:
         if info.size > BYTES_MAX or exceeds_ratio(info.size, self._packed_bytes):
             return entry._replace(problem=f"the member has {info.size:,} bytes, which is too much for this archive")
         digest, head, kept = hashlib.sha256(), b"", []
-        is_kept = find_format(info.name) is not None and info.size <= NESTED_BYTES_MAX
+        is_kept = find_nested_format(info.name) is not None and info.size <= NESTED_BYTES_MAX
         try:
             for piece in self._read_pieces(info):
                 digest.update(piece)

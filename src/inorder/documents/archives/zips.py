@@ -18,7 +18,7 @@ from inorder.runtime.identity import hash_strings
 
 from .entry import ENCRYPTED, LINK, ArchiveEntry, MemberChanged, list_damage
 from .limits import DIRECTORY_BYTES_MAX, NESTED_BYTES_MAX, ArchiveError, exceeds_ratio
-from .names import find_format
+from .names import find_nested_format
 
 _DOCUMENT_PARTS = frozenset(
     (
@@ -97,7 +97,7 @@ class ZipArchive:
         if exceeds_ratio(info.file_size, info.compress_size):
             return entry._replace(problem="the member unpacks to more than 400 times its size (a zip bomb?)")
         try:
-            if find_format(entry.name) is not None and info.file_size <= NESTED_BYTES_MAX:
+            if find_nested_format(entry.name) is not None and info.file_size <= NESTED_BYTES_MAX:
                 return entry._replace(content=self._unpack(info))
             head = self._unpack(info, count=HEAD_BYTES)
             is_whole = len(head) == info.file_size and zlib.crc32(head) == info.CRC
