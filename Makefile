@@ -74,9 +74,9 @@ test-fast: $(STAMP) ## run the tests for the inner loop: nothing that starts a p
 test-browser: $(BROWSER_STAMP) ## install Chromium and test the report and `serve` in it; screenshots in build/screenshots
 	BROWSER_TESTS=1 $(RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/browser
 
-test-extras: $(STAMP) ## install and test the optional readers: OCR, docling
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
-	$(RUN) -m pytest tests/documents/readers/test_ocr.py tests/documents/readers/test_docling.py
+test-extras: $(STAMP) ## install and test the optional readers: OCR, docling, old office files
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling,old-office]'
+	$(RUN) -m pytest tests/documents/readers/test_ocr.py tests/documents/readers/test_docling.py tests/documents/formats/test_old_formats.py
 
 test-models: $(MODELS_STAMP) ## install torch and test the local models: minilm, sentence-transformers, splade
 	$(MODELS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/documents/embed

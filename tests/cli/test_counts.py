@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from inorder.documents.readers.converted import kinds as conversions
 from inorder.pipeline.outcome import FileCounts, describe_counts
 from inorder.pipeline.remedies import describe_ocr
 from inorder.serve.api.endpoint import DataParams
@@ -35,7 +36,7 @@ FILES = {
     "sealed.pdf": draw_pdf(draw_lines("a sealed letter"), encrypt="sesame"),
     "scan.pdf": draw_pdf(draw_lines("The first page has words."), lambda canvas: None),
     "photo.png": PNG,
-    "old.xls": OLE + bytes(600),
+    "old.vsd": OLE + bytes(600),
     "song.mp3": b"ID3\x04\0\0\0" + bytes(600),
     "empty.txt": "",
     "box.zip": make_archive("zip", {"in.md": b"# In\n\nA boxed lamp.\n", "in.png": PNG, "in.md.copy.md": b"# Other\n"}),
@@ -50,8 +51,7 @@ COUNTS = FileCounts(new=6, copies=2, failed=2, not_read=8)
 LINE = "18 files: 6 new, 2 copies, 2 failed, 8 not read"
 NOT_READ = {
     "an image: --ocr reads its text": {".png": 2},
-    "an old Office format: save it as .xlsx": {".xls": 1},
-    "not a text file": {".mp3": 1},
+    "not a text file": {".mp3": 1, ".vsd": 1},
     "the file is empty": {".txt": 1},
     "a symbolic link to a file outside of the source folder": {".md": 1},
     "a symbolic link to a folder": {"all": 1},
@@ -59,8 +59,7 @@ NOT_READ = {
 }
 SAID = [
     f"2 images, 1 page without readable text in 1 file ({describe_ocr()})",
-    "1 .mp3 (no reader for this type)",
-    "1 .xls (old Office format: save as .docx, .xlsx, .pptx)",
+    "1 .mp3, 1 .vsd (no reader for this type)",
     "2 links, 1 empty file, 1 special file",
 ]
 QUICK = ("--policy", "io", "--workers", "1", "--set", "fsync=off")
@@ -136,14 +135,14 @@ def test_a_second_run_says_the_same_on_the_terminal_and_in_json(mixed: CommandLi
     lines = [line for line in first.err.splitlines() if not line.startswith("[")]
     assert (first.code, without_time(lines[0])) == (3, LINE)
     assert lines[1] == "searchable: 5 documents, 1 source file"
-    assert lines[2:6] == [f"not read: {SAID[0]}", *(f"          {line}" for line in SAID[1:])]
+    assert lines[2 : 2 + len(SAID)] == [f"not read: {SAID[0]}", *(f"          {line}" for line in SAID[1:])]
     assert "2 failed: inorder failures" in lines
     later = FileCounts(unchanged=6, copies=2, failed=2, not_read=8)
     code, outcome = run(mixed)
     assert (code, read_counts(outcome), outcome["not_read"], outcome["steps"]) == (3, later, NOT_READ, {})
     planned = mixed.run("plan", "docs").out.splitlines()
-    assert planned[-5] == describe_counts(later)
-    assert planned[-4:] == lines[2:6]
+    assert planned[-1 - len(SAID)] == describe_counts(later)
+    assert planned[-len(SAID) :] == lines[2 : 2 + len(SAID)]
     (mixed.folder / "docs" / "again.md").unlink()
     code, outcome = run(mixed)
     gone = FileCounts(unchanged=5, changed=1, copies=1, failed=2, not_read=8, removed=1)
@@ -197,10 +196,17 @@ def test_source_code_that_git_ignores_is_removed_and_new_when_it_is_not_ignored_
 
 def test_links_and_pipes_alone_do_not_fail_a_run(cli: CommandLine) -> None:
     docs: Path = cli.folder / "docs"
-    write(docs, **{"a.md": "# A\n", "photo.png": PNG, "old.doc": OLE + bytes(600)})
+    write(docs, **{"a.md": "# A\n", "photo.png": PNG, "old.vsd": OLE + bytes(600)})
     (docs / "gone.md").symlink_to("nowhere.md")
     os.mkfifo(docs / "pipe.md")
     assert run(cli)[0] == 0
     assert cli.run("failures").err == "no failed files\n"
     code, outcome = run(cli)
     assert (code, outcome["steps"], read_counts(outcome)) == (0, {}, FileCounts(unchanged=1, not_read=4))
+
+
+def test_a_plan_says_which_extra_old_files_need(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversions, "is_installed", lambda: False)
+    write(cli.folder / "docs", **{"a.md": "# A\n", "old.doc": OLE + bytes(600), "old.xls": OLE + bytes(600)})
+    planned = cli.run("plan", "docs")
+    assert "1 .doc, 1 .xls (add the extra old-office)" in planned.out + planned.err

@@ -7,6 +7,9 @@ it should have been read. For both there is one table here, and every surface sa
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from inorder.documents.convert.kinds import NEEDS_EXTRA
+from inorder.documents.readers.converted.kinds import EXTRA
+
 
 class Remedy(NamedTuple):
     """What is said of files that are not read for reasons of one sort."""
@@ -23,7 +26,7 @@ _LINK, _SPECIAL = Remedy("", "link"), Remedy("", "special file")
 _NO_READER = Remedy("no reader for this type")
 _NOT_READ = (
     ("an image", Remedy(OCR, "image")),
-    ("an old Office format", Remedy("old Office format: save as .docx, .xlsx, .pptx")),
+    (NEEDS_EXTRA, Remedy(f"add the extra {EXTRA}")),
     ("the file is empty", Remedy("", "empty file")),
     ("a symbolic link", _LINK),
     ("a link", _LINK),

@@ -118,6 +118,7 @@ SAMPLES: dict[str, bytes] = {
     "rst": text_samples.RST,
     "asciidoc": text_samples.ASCIIDOC,
     "xml": text_samples.JATS,
+    "subtitles": text_samples.SUBTITLES,
 }
 NAMES = {
     "pptx": "talk.pptx",
@@ -132,6 +133,7 @@ NAMES = {
     "rst": "light.rst",
     "asciidoc": "light.adoc",
     "xml": "article.xml",
+    "subtitles": "light.vtt",
 }
 """A file name of each kind."""
 

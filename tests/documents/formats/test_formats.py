@@ -13,6 +13,7 @@ from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
+from inorder.documents.readers.converted.kinds import CONVERTED
 from inorder.documents.readers.registry import READERS, load_reader, reader_version
 from inorder.documents.readers.sniff import sniff
 from tests.documents.docling_reference import assert_docling_agrees
@@ -26,7 +27,7 @@ OLDER = ("pdf", "html", "markdown", "docx", "text")
 
 
 def test_every_kind_has_a_sample() -> None:
-    assert {*SAMPLES, *OLDER} == set(READERS)
+    assert {*SAMPLES, *OLDER, *CONVERTED} == set(READERS)
     assert {path.stem for path in GOLDEN.iterdir()} == set(VARIANTS)
 
 

@@ -240,3 +240,23 @@ DOCBOOK = b"""<book xmlns="http://docbook.org/ns/docbook"><info><title>Light</ti
 <entry>h</entry></row></thead><tbody><row><entry namest="a" nameend="b">all</entry></row></tbody></tgroup></table>
 <figure><title>The lamp</title><mediaobject/></figure></chapter></book>
 """
+SUBTITLES = b"""WEBVTT - The Light
+
+STYLE
+::cue { color: white }
+
+NOTE a comment --> that is none
+
+1
+00:00:01.000 --> 00:00:03.500 align:start
+<v Ada>The lamp is lit
+
+00:00:03.500 --> 00:00:05.000
+<v Ada>at dusk. <i>Always.</i>
+
+00:06.000 --> 00:07.000
+<v Bo>And in fog &amp; snow?
+
+00:07.000 --> 00:08.000
+<v Bo>And in fog &amp; snow?
+"""

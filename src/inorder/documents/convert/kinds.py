@@ -5,6 +5,7 @@ and who has fetched it looks at the first bytes. So an object with an extension 
 and only an object without extension is fetched to see what it is.
 """
 
+from inorder.documents.readers.converted.kinds import EXTRA, lacks_extra
 from inorder.documents.readers.docling import DOCLING_FORMATS, kind_for_docling
 from inorder.documents.readers.plugins import find_installed, find_named, is_plugin_kind
 from inorder.documents.readers.registry import READERS
@@ -14,6 +15,8 @@ from .settings import ANY, ConvertSettings
 
 NOT_FETCHED = "not fetched"
 """The kind of an object that is not fetched."""
+NEEDS_EXTRA = f"needs the extra {EXTRA}: pip install 'inorder[{EXTRA}]'"
+"""Why a file of an old or rare format is not read."""
 _IMAGE_EXTENSIONS = frozenset(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"))
 _CERTAIN = ("image", "empty", "link", "special")
 _REASONS = {
@@ -43,9 +46,10 @@ def settle_kind(name: str, kind: str, settings: ConvertSettings) -> str:
 def settle_unknown(name: str, kind: str, settings: ConvertSettings) -> str:
     """Return the kind as which a file is read that nothing built in reads: the name of an installed plug-in, if one
     reads its type. What a plug-in read that is gone, or not named any more, is `unknown` again."""
-    if kind in READERS or kind in _CERTAIN or kind in DOCLING_FORMATS or kind == find_named(name, settings.own_reader):
+    is_built_in = (kind in READERS and not lacks_extra(kind)) or kind in DOCLING_FORMATS
+    if is_built_in or kind in _CERTAIN or kind == find_named(name, settings.own_reader):
         return kind
-    return find_installed(name) or (kind if kind in _REASONS or kind == ANY else "unknown")
+    return find_installed(name) or (kind if kind in _REASONS or kind in READERS or kind == ANY else "unknown")
 
 
 def guess_kind(name: str, size: int) -> str:
@@ -61,6 +65,8 @@ def guess_kind(name: str, size: int) -> str:
 
 def find_reason_not_read(kind: str, settings: ConvertSettings) -> str:
     """Return why files of this kind are not read; empty: they are."""
+    if lacks_extra(kind):
+        return NEEDS_EXTRA
     is_read = (
         kind in READERS or (kind == "image" and settings.reads_images) or kind == ANY or settings.uses_docling(kind)
     )

@@ -40,6 +40,13 @@ class Grid(msgspec.Struct):
     num_cols: int = 0
 
 
+class Formatting(msgspec.Struct, gc=False):
+    """The look of an item's text."""
+
+    bold: bool = False
+    italic: bool = False
+
+
 class Item(msgspec.Struct):
     """An item of any kind."""
 
@@ -49,6 +56,8 @@ class Item(msgspec.Struct):
     prov: list[Provenance] = []
     text: str = ""
     orig: str = ""
+    formatting: Formatting | None = None
+    hyperlink: str | None = None
     level: int = 1
     enumerated: bool = False
     marker: str = "-"
@@ -104,7 +113,9 @@ _DECODER = msgspec.json.Decoder(Record)
 
 
 def find_links(item: Item) -> list[tuple[str, str]]:
-    """The links of a text, if `orig` is the text with links in Markdown."""
+    """The links of a text: all of it, or those in `orig`, if that is the text with links in Markdown."""
+    if item.hyperlink:
+        return [(item.text, item.hyperlink)] if item.text else []
     if item.orig == item.text or _LINK.sub(r"\1", item.orig) != item.text:
         return []
     return _LINK.findall(item.orig)

@@ -19,6 +19,8 @@ from inorder.documents.model import (
     Page,
     Paragraph,
     Picture,
+    Span,
+    SpanKind,
     Table,
     Title,
 )
@@ -61,7 +63,7 @@ class _Walk:
             if item is None:
                 continue
             if item.label == "inline":
-                yield Paragraph(text=" ".join(self._list_texts(item.children)))
+                yield self._join_inline(item.children)
             elif ref.target.startswith("#/groups/"):
                 stack.append((iter(item.children), depth + 1 if item.label in _LISTS else depth))
                 continue
@@ -69,6 +71,21 @@ class _Walk:
                 yield self._make_block(item, max(depth, 0))
             if item.children:
                 stack.append((iter(item.children), depth))
+
+    def _join_inline(self, refs: Iterable[Ref]) -> Paragraph:
+        """One paragraph of the parts of a line that differ in style."""
+        paragraph = Paragraph(text="")
+        for ref in refs:
+            item = self._unvisited.pop(ref.target, None)
+            text = "" if item is None else " ".join((item.text or item.orig).split())
+            if item is None or not text:
+                continue
+            begin = len(paragraph.text) + 1 if paragraph.text else 0
+            paragraph.text = f"{paragraph.text} {text}" if begin else text
+            paragraph.spans += [(kind, begin, begin + len(text)) for kind in _list_kinds(item)]
+            if item.hyperlink:
+                paragraph.links.append((text, item.hyperlink))
+        return paragraph
 
     def _make_block(self, item: Item, depth: int) -> AnyBlock:
         match item.label:
@@ -98,7 +115,8 @@ class _Walk:
         if item.data is not None:
             return self._make_table(item, item.data)
         source: Literal["", "footnote"] = "footnote" if item.label == "footnote" else ""
-        return Paragraph(text=item.text, links=find_links(item), source=source)
+        spans: list[Span] = [(kind, 0, len(item.text)) for kind in _list_kinds(item)] if item.text else []
+        return Paragraph(text=item.text, links=find_links(item), spans=spans, source=source)
 
     def _make_table(self, item: Item, data: Grid) -> Table:
         cells = [
@@ -122,3 +140,14 @@ class _Walk:
             item = self._unvisited.pop(ref.target, None)
             if item is not None and item.text:
                 yield item.text
+
+
+def _list_kinds(item: Item) -> Iterator[SpanKind]:
+    """What a text is as a part of a line."""
+    if item.label == "code" or item.label == "formula":
+        yield "code" if item.label == "code" else "formula"
+    elif item.formatting is not None:
+        if item.formatting.bold:
+            yield "bold"
+        if item.formatting.italic:
+            yield "italic"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from inorder.errors import OperatorError
 from inorder.extensions.registry import Plugin, describe_conflict, list_plugins
 
+from .converted.kinds import lacks_extra
 from .registry import DOCLING, KIND, NATIVE, NOT_READERS, READERS, TABLE, find_reader
 from .sniff import EXTENSIONS, get_extension
 
@@ -44,7 +45,10 @@ def find_installed(name: str) -> str:
     """Return the kind of a file if an installed plug-in reads its type, and no reader that is built in; otherwise
     empty."""
     extension = get_extension(name)
-    return "" if not extension or extension in EXTENSIONS else _load_all().by_extension.get(extension, "")
+    built_in = EXTENSIONS.get(extension)
+    if not extension or (built_in and not lacks_extra(built_in)):
+        return ""
+    return _load_all().by_extension.get(extension, "")
 
 
 def require_plugin(name: str) -> Plugin:

@@ -14,6 +14,8 @@ from inorder.extensions.registry import Plugin, Registry
 from inorder.files.optional_deps import require_packages
 from inorder.files.package_versions import find_version
 
+from .converted.kinds import CONVERTED
+
 READERS: dict[str, tuple[str, str]] = {
     "pdf": ("inorder.documents.readers.pdf.reader", "pypdfium2"),
     "html": ("inorder.documents.readers.html.reader", "selectolax"),
@@ -32,6 +34,8 @@ READERS: dict[str, tuple[str, str]] = {
     "asciidoc": ("inorder.documents.readers.markup.asciidoc", "charset-normalizer"),
     "xml": ("inorder.documents.readers.markup.xml", ""),
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
+    "subtitles": ("inorder.documents.readers.subtitles", "charset-normalizer"),
+    **{kind: (f"inorder.documents.readers.converted.reader:read_{kind}", "docling-rs") for kind in CONVERTED},
 }
 """Module of the reader, with its function if that is not `read`, and the package that it depends on; empty: it needs
 only the standard library."""
@@ -43,7 +47,7 @@ NOT_READERS = frozenset(
 KIND = "readers"
 TABLE: Registry[tuple[str, str] | Plugin] = Registry(KIND, READERS, lambda plugin: plugin)
 """All readers: those above, and plug-ins."""
-PASSWORD_KINDS = frozenset(("docx", "pptx", "xlsx", "epub", "opendocument"))
+PASSWORD_KINDS = frozenset(("docx", "pptx", "xlsx", "epub", "opendocument", *CONVERTED))
 """Kinds whose reader takes passwords as a third argument. That of PDF takes them by name."""
 READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 8, "html": 4, "mail": 2, "mailbox": 2, "rst": 2, "xlsx": 2}
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""

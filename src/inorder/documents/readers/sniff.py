@@ -25,6 +25,16 @@ Kind = Literal[
     "xml",
     "markdown",
     "text",
+    "subtitles",
+    "latex",
+    "doc",
+    "xls",
+    "ppt",
+    "msg",
+    "xlsb",
+    "pages",
+    "numbers",
+    "key",
     "image",
     "binary",
     "unknown",
@@ -53,9 +63,30 @@ _EXTENSIONS_OF: dict[Kind, str] = {
     "text": "txt text log org",
     "rst": "rst rest",
     "asciidoc": "adoc asciidoc asc",
+    "subtitles": "vtt srt",
+    "latex": "tex latex",
+    "doc": "doc dot",
+    "xls": "xls xlt",
+    "ppt": "ppt pot pps",
+    "msg": "msg",
+    "xlsb": "xlsb",
+    "pages": "pages",
+    "numbers": "numbers",
+    "key": "key",
 }
 EXTENSIONS: dict[str, Kind] = {each: kind for kind, names in _EXTENSIONS_OF.items() for each in names.split()}
 _BINARY_KINDS = frozenset(("pdf", "docx", "pptx", "xlsx", "epub", "opendocument"))
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE_KINDS = frozenset(("doc", "xls", "ppt", "msg"))
+_OLE_MARKS: tuple[tuple[str, Kind], ...] = (
+    ("WordDocument", "doc"),
+    ("Workbook", "xls"),
+    ("PowerPoint Document", "ppt"),
+    ("__properties_version1.0", "msg"),
+)
+"""Names in the directory of a compound file, which is not always at its begin."""
+_ZIP_KINDS = frozenset(("xlsb", "pages", "numbers", "key"))
+"""Kinds of archives that are known by their extension."""
 _ARCHIVE_MARKS: tuple[tuple[bytes, Kind], ...] = (
     (b"mimetypeapplication/epub+zip", "epub"),
     (b"mimetypeapplication/vnd.oasis.opendocument.", "opendocument"),
@@ -95,11 +126,22 @@ def sniff(name: str, head: bytes) -> Kind:
         return expected
     if _IMAGE.match(head):
         return "image"
+    if head.startswith(_OLE):
+        return _sniff_compound(expected, head)
     if _BINARY.match(head):
-        return _sniff_archive(head) if head.startswith(b"PK\x03\x04") else "binary"
+        is_archive = head.startswith(b"PK\x03\x04")
+        return expected if is_archive and expected in _ZIP_KINDS else _sniff_archive(head) if is_archive else "binary"
     if head.startswith(b"{\\rtf"):
         return "rtf"
+    if expected in _OLE_KINDS or expected in _ZIP_KINDS:
+        return _sniff_content(name, head)
     return expected or _sniff_content(name, head)
+
+
+def _sniff_compound(expected: Kind | None, head: bytes) -> Kind:
+    """The kind of a compound file, by the names in its directory, else by its extension."""
+    found = next((kind for mark, kind in _OLE_MARKS if mark.encode("utf-16-le") in head), None)
+    return found or (expected if expected in _OLE_KINDS else "binary")
 
 
 def _is_pdf(name: str, expected: Kind | None, head: bytes) -> bool:

@@ -5,7 +5,7 @@ with a cell that spans thousands of columns, becomes paragraphs, one per row: no
 nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -134,19 +134,29 @@ class TableGrid:
         if not caption and not any(cell.text for cell in self._cells):
             return []
         rows, columns = self._row + 1, self._columns
-        if self._is_huge or rows * columns > min(POSITIONS_MAX, budget.positions_left):
-            budget.warnings.append(f"a table with {rows:,} rows is too large and was read as paragraphs")
-            return [Paragraph(text=text, links=links) for text, links in self._join_rows(caption)]
-        budget.positions_left -= rows * columns
-        if self._has_spans:
+        if self._has_spans and not self._is_huge:
             for cell in self._cells:
                 cell.rows = min(cell.rows, rows - cell.row)
-        return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]
+        table = Table(rows=rows, columns=columns, cells=self._cells, caption=caption)
+        return _split_rows(table, budget) if self._is_huge else limit_table(table, budget)
 
-    def _join_rows(self, caption: str) -> Iterator[tuple[str, list[Link]]]:
-        if caption:
-            yield caption, []
-        for _, cells in groupby(self._cells, key=attrgetter("row")):
-            found = [cell for cell in cells if cell.text]
-            if found:
-                yield " ".join([cell.text for cell in found]), [link for cell in found for link in cell.links]
+
+def limit_table(table: Table, budget: TableBudget) -> list[AnyBlock]:
+    """The table; paragraphs if it is too large."""
+    positions = table.rows * table.columns
+    if positions > min(POSITIONS_MAX, budget.positions_left):
+        return _split_rows(table, budget)
+    budget.positions_left -= positions
+    return [table]
+
+
+def _split_rows(table: Table, budget: TableBudget) -> list[AnyBlock]:
+    """A paragraph per row, and a warning."""
+    budget.warnings.append(f"a table with {table.rows:,} rows is too large and was read as paragraphs")
+    blocks: list[AnyBlock] = [Paragraph(text=table.caption)] if table.caption else []
+    for _, cells in groupby(table.cells, key=attrgetter("row")):
+        found = [cell for cell in cells if cell.text]
+        if found:
+            links = [link for cell in found for link in cell.links]
+            blocks.append(Paragraph(text=" ".join([cell.text for cell in found]), links=links))
+    return blocks

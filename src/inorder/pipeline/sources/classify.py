@@ -11,6 +11,7 @@ from inorder.code.languages import language_of
 from inorder.code.rules import HEAD_BYTES as CODE_HEAD_BYTES
 from inorder.code.rules import SIZE_MAX, TOO_LARGE
 from inorder.documents.convert.kinds import (
+    NEEDS_EXTRA,
     NOT_FETCHED,
     find_kind,
     find_reason_not_read,
@@ -22,7 +23,6 @@ from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.inputs import BYTES_MAX
 from inorder.documents.readers.registry import NATIVE, READERS
 from inorder.documents.readers.sniff import HEAD_BYTES as DOCUMENT_HEAD_BYTES
-from inorder.documents.readers.sniff import get_extension
 
 HEAD_BYTES = max(DOCUMENT_HEAD_BYTES, CODE_HEAD_BYTES)
 """How many bytes of a file are needed at most."""
@@ -34,14 +34,6 @@ NO_FILE = "special"
 _GENERIC_KINDS = ("unknown", "binary", NOT_FETCHED)
 _NO_CODE_KINDS = ("image", "empty", "link", "special")
 """Kinds of files that are certainly no source code: what keeps them from being documents is what users are told."""
-
-
-_OLD_FORMATS = {
-    **dict.fromkeys(("doc", "dot"), "docx"),
-    **dict.fromkeys(("xls", "xlt", "xlm", "xla"), "xlsx"),
-    **dict.fromkeys(("ppt", "pot", "pps", "ppa"), "pptx"),
-}
-"""Extensions of office files from before 2007, and what they are saved as today."""
 
 
 class FileKind(NamedTuple):
@@ -83,19 +75,12 @@ def classify_file(
         return FileKind(DOCUMENT, kind)
     if kind in _NO_CODE_KINDS and is_document:
         return FileKind("", kind, reason)
-    if kind == "binary" and (old := _name_old_format(path)):
-        return FileKind("", kind, old)
+    if is_document and reason == NEEDS_EXTRA and language_of(path, b"") is None:
+        return FileKind("", kind, reason)
     if not_code:
         return FileKind("", kind, not_code)
     skip = TOO_LARGE if size > SIZE_MAX else reason_to_skip(path, head[:CODE_HEAD_BYTES])
     return FileKind("", kind, skip) if skip else FileKind(CODE, language_of(path, head[:CODE_HEAD_BYTES]) or "")
-
-
-def _name_old_format(path: str) -> str:
-    """Return why a binary file is not read whose extension is that of an office file from before 2007; empty: its
-    extension is another one."""
-    new = _OLD_FORMATS.get(get_extension(path))
-    return f"an old Office format: save it as .{new}" if new else ""
 
 
 def classify_unreadable(path: str, problem: str, *, not_code: str = "") -> FileKind:
@@ -121,8 +106,7 @@ def classify_content(
     reason = find_reason_not_read(kind, settings)
     if reason or not is_document:
         if kind in _NO_CODE_KINDS or not_code:
-            old = _name_old_format(path) if kind == "binary" else ""
-            return FileKind("", kind, old or reason or not_code)
+            return FileKind("", kind, reason or not_code)
         return FileKind(CODE, language_of(path, b"") or "")
     too_large = f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}" if size > BYTES_MAX else ""
     return FileKind(DOCUMENT, kind, problem=too_large)

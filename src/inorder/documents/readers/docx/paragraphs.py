@@ -12,7 +12,7 @@ from .styles import OUTLINE_LEVELS, DocxStyle, DocxStyleSheet
 _NO_STYLE = DocxStyle()
 
 
-class _Place(NamedTuple):
+class _ListPlace(NamedTuple):
     """The place of a paragraph in a list."""
 
     depth: int
@@ -90,13 +90,13 @@ class ParagraphClassifier:
         else:
             self.blocks.append(Paragraph(text=text, links=links, spans=spans))
 
-    def _find_place(self, paragraph: OpenParagraph, style: DocxStyle) -> _Place | None:
+    def _find_place(self, paragraph: OpenParagraph, style: DocxStyle) -> _ListPlace | None:
         """The place of a paragraph in its list, whose counter advances; None if it is in none."""
         number_id = paragraph.number_id or style.number_id
         if number_id in ("", "0"):
             return None
         depth = paragraph.list_level if paragraph.list_level >= 0 else style.list_level
-        return _Place(depth, *self._numbering.next_marker(number_id, depth))
+        return _ListPlace(depth, *self._numbering.next_marker(number_id, depth))
 
     def _add_code(self, text: str) -> None:
         """Every line of code is a paragraph in DOCX. Consecutive lines become one block."""

@@ -1,0 +1,1 @@
+"""Reads old and rare formats by converting them with docling-rs."""
