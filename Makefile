@@ -51,7 +51,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
-	gauntlet-ray soak damage clean
+	gauntlet-ray soak soak-pages damage clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -160,6 +160,9 @@ soak: $(STAMP) ## disturb real runs, and run simulator seeds beside them, for SE
 
 damage: $(STAMP) ## change COUNT places of DATA (default 300), and count what notices it
 	$(RUN) bench/damage.py --count $(COUNT)
+
+soak-pages: $(STAMP) ## kill runs in which a model reads pages, 200 times over 2,000 pages
+	$(RUN) -m tests.pipeline.page_kills --pages 2000 --kills 200
 
 clean: ## remove the virtual environments, caches and build outputs
 	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) $(DIST_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

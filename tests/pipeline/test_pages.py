@@ -1,6 +1,7 @@
 """Pages that a model reads: each is asked once, whatever happens, and its document is assembled from all of them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,8 +16,9 @@ from inorder.documents.convert.stored import unpack_document
 from inorder.documents.model import Document, PageReading
 from inorder.errors import OperatorError
 from inorder.library.reader import LibraryReader
+from inorder.models.budget import SpendingLimits
 from inorder.models.limits import ServerLimits
-from inorder.pipeline.outcome import FileCounts
+from inorder.pipeline.outcome import FileCounts, format_outcome
 from inorder.testing import ModelRequest, ModelServer
 from tests.documents.pdf_files import draw_lines, draw_pdf, draw_together
 
@@ -77,6 +79,8 @@ def test_scans_are_read_page_by_page_and_each_page_is_asked_once(
     assert sorted(list_read(library)) == [*numbers, 100, 101, 102]
     assert list_asked(server) == [*numbers, 100, 101, 102]
     assert outcome.pages_without_text == 0
+    assert outcome.model.asked == 9
+    assert any(line.startswith("pages: 9 read by the model; ") for line in format_outcome(outcome))
     again = library.run(docs)
     assert (again.counts, again.steps) == (FileCounts(unchanged=6), {})
     assert server.asked.total() == 9, "nothing has changed, so nothing is asked"
@@ -136,6 +140,47 @@ def test_a_page_that_fails_costs_its_document_no_other_page(tmp_path: Path, docs
         assert (again.counts, library.list_failures()) == (FileCounts(changed=1), [])
         assert list_read(library) == [1, 2, 3]
         assert list_asked(server) == [1, 2, 3]
+
+
+@pytest.mark.req("MOD-4")
+def test_an_answer_that_is_of_no_use_is_asked_again_and_then_fails_its_page(tmp_path: Path, docs: Path) -> None:
+    write(docs, **{"report.pdf": draw_pdf(draw_scan(1), draw_scan(2))})
+    asked: Counter[int] = Counter()
+
+    def answer_badly(request: ModelRequest) -> str:
+        number = read_number(request) if request.images else 0
+        asked[number] += 1
+        return "The same line.\n" * 100 if number == 2 or asked[number] == 1 else answer(request)
+
+    with ModelServer(answer=answer_badly) as server:
+        library = make_library(tmp_path, server)
+        outcome = library.run(docs)
+        assert list_read(library) == [1]
+        assert (outcome.model.asked, outcome.model.failed) == (1, 1)
+        [error] = outcome.errors
+        assert "page 2 (" in error.message
+        assert "it repeats 'The same line.'" in error.message
+        before = dict(asked)
+        assert library.run(docs).counts == FileCounts(failed=1)
+        assert dict(asked) == before, "the answers that were not accepted are kept, too"
+
+
+@pytest.mark.req("MOD-3")
+def test_a_run_stops_at_its_limit_and_what_was_paid_for_is_read(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    numbers = write_scans(docs, 2, 2, 2)
+    limits = SpendingLimits(tokens_max=12_500)
+    library = make_library(tmp_path, server, spending=limits, model=ServerLimits(in_flight=1, attempts_max=2))
+    outcome = library.run(docs)
+    assert (outcome.stop_kind, outcome.counts.failed) == ("budget", 0)
+    assert outcome.model.waiting > 0
+    read = sorted(list_read(library))
+    assert 0 < len(read) < len(numbers)
+    assert read == list_asked(server)
+    rest = make_library(tmp_path, server)
+    assert rest.run(docs).stop_kind is None
+    assert (sorted(list_read(rest)), list_asked(server)) == (numbers, numbers)
 
 
 def test_some_pages_can_be_looked_at_before_the_rest_is_paid_for(

@@ -197,6 +197,8 @@ class CommitReader:
             totals.duration_s += failure.duration_ms / 1000
         if item_id in self._failed:
             return
+        if self._is_first:
+            outcome.model.kept += sum(made.extras.get("pages_model", 0) for made in result.steps)
         before = None if self._is_first else self._find_class(visited)
         if before is not None:
             outcome.counts.add(before, -1)

@@ -64,6 +64,24 @@ class FileCounts(msgspec.Struct, kw_only=True):
         setattr(self, name, getattr(self, name) + count)
 
 
+class ModelTotals(msgspec.Struct, kw_only=True):
+    """What a model that reads pages has done in a run."""
+
+    asked: int = 0
+    """Pages that it was asked about, and has answered."""
+    kept: int = 0
+    """Pages whose answers were there already."""
+    failed: int = 0
+    waiting: int = 0
+    """Pages that it was not asked about yet."""
+    requests: int = 0
+    """With those that were repeated."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    """At the prices of the user; 0 without any."""
+
+
 class RunOutcome(msgspec.Struct, kw_only=True):
     """The outcome of a run of the pipeline."""
 
@@ -75,6 +93,8 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     """Files of which some page has no text."""
     ocr: bool = False
     """Whether OCR was asked for."""
+    model: ModelTotals = msgspec.field(default_factory=ModelTotals)
+    """What was done about pages that a model reads."""
     warned: dict[str, int] = msgspec.field(default_factory=dict)
     """How many files of the library were read with a warning, by kind of warning."""
     documents: int = 0
@@ -224,6 +244,7 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     DATA."""
     lines = [format_headline(outcome)]
     lines.append(f"searchable: {describe_searchable(outcome.documents, outcome.source_files)}")
+    lines += [f"pages: {pages}"] if (pages := describe_model(outcome.model)) else []
     lines += label_lines("not read", list_not_read(outcome, data_option))
     lines += label_lines("warnings", describe_warnings(outcome.warned, data_option))
     if is_verbose and outcome.steps:
@@ -242,6 +263,23 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     elif 0 < outcome.documents + outcome.source_files <= outcome.counts.new:
         lines.append(f'next: inorder search "WORDS"{data_option}')
     return lines
+
+
+def describe_model(totals: ModelTotals) -> str:
+    """Return what a model has done, in one line; empty: there was nothing for it."""
+    parts = [
+        (totals.asked, "read by the model"),
+        (totals.kept, "from kept answers"),
+        (totals.failed, "failed"),
+        (totals.waiting, "wait to be asked: run again"),
+    ]
+    shown = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    if not totals.requests:
+        return shown
+    repeated = totals.requests - totals.asked
+    more = f" in {_count(totals.requests, 'request')}" if repeated > 0 else ""
+    cost = f", {totals.cost:,.2f} at your prices" if totals.cost else ""
+    return f"{shown or '0 read by the model'}{more}; {totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{cost}"
 
 
 def list_not_read(outcome: RunOutcome, data_option: str = "") -> list[str]:

@@ -12,16 +12,17 @@ A page is rendered when it is to be sent, in a process that is killed if it hang
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
 import msgspec
 
 from inorder.core.state import StopKind
-from inorder.documents.convert.page_names import list_pages, name_pages
-from inorder.documents.convert.questions import make_question
+from inorder.documents.convert.page_names import name_pages
+from inorder.documents.convert.questions import list_asked, make_question
 from inorder.documents.convert.rendering import PageImage, render_image
+from inorder.documents.convert.stored import unpack_document
 from inorder.documents.readers.passwords import read_passwords
 from inorder.documents.readers.vision.image import MEDIA_TYPE
 from inorder.engines.base import count_cpus
@@ -32,6 +33,7 @@ from inorder.library.reader import LibraryReader
 from inorder.models.answers import AnswerStore
 from inorder.models.client import ModelClient
 from inorder.models.question import Image, ModelInput, Question
+from inorder.models.validation import make_page_check
 from inorder.runtime.feed import Feed, NotYet
 from inorder.runtime.identity import hash_strings
 from inorder.runtime.run_options import RunOptions
@@ -39,12 +41,11 @@ from inorder.stage.contracts import Barrier, PassItem
 from inorder.stage.options import StageOptions
 
 from .names import DOCTAGS
+from .outcome import ModelTotals
 from .sources.classify import FileKind
 from .steps import PipelineSettings
 from .visit import FILE, decode_order, encode_order
 
-PAGES_ASKED = "pages_asked"
-"""The pages that lack an answer, in the extras of the step `doctags`."""
 _AHEAD_MAX = 256
 """Files that wait for a worker. With more, no further page is asked."""
 _RENDER_S = 60.0
@@ -63,7 +64,8 @@ def require_access(settings: PipelineSettings, data: str) -> None:
 class AskedFile:
     """A file some of whose pages lack an answer."""
 
-    def __init__(self, item: PassItem, pages: list[int]) -> None:
+    def __init__(self, item: PassItem, pages: dict[int, str]) -> None:
+        """`pages` lack an answer; each has the text that the rules have read."""
         self.item = item
         self.pages = pages
         self.waiting = 0
@@ -101,13 +103,15 @@ class PageFeed:
         items: Iterable[PassItem | Barrier | NotYet],
         library: LibraryReader,
         options: StageOptions,
+        totals: ModelTotals,
     ) -> None:
-        """`items` are those of the plan."""
+        """`items` are those of the plan. `totals` counts what is done."""
         self._settings = settings
         self._convert = settings.convert
         self._items = items
         self._library = library
         self._options = options
+        self._totals = totals
         self._left = settings.pages_max
         self._feed = Feed(self._let_go_on)
         self._hungry = threading.Event()
@@ -119,7 +123,9 @@ class PageFeed:
         self._wake: Callable[[], None] = lambda: None
         self._thread: threading.Thread | None = None
         self._store = AnswerStore(settings.find_answers_file(str(options.data)))
-        self._client = ModelClient(self._convert.model, self._store, limits=settings.model)
+        self._client = ModelClient(
+            self._convert.model, self._store, limits=settings.model, budget=settings.spending.make_budget()
+        )
         self._renderers = Executor(workers=count_cpus(), timeout_s=_RENDER_S, retries=_RENDER_ATTEMPTS - 1)
         self._passwords = read_passwords(settings.password_file)
 
@@ -131,6 +137,16 @@ class PageFeed:
         self._wake = wake
         self._thread = threading.Thread(target=self._run, name="inorder-pages", daemon=True)
         self._thread.start()
+
+    def describe(self) -> tuple[str, Mapping[str, float]]:
+        """Return what was asked so far: words for the progress, and sums for the metrics."""
+        totals = self._totals
+        sums = {f"model_{name}": value for name, value in msgspec.structs.asdict(totals).items() if name != "waiting"}
+        statistics = self._client.statistics()
+        sums["model_requests"], sums["model_not_accepted"] = statistics.requests, statistics.not_accepted
+        tokens = statistics.tokens_in + statistics.tokens_out
+        cost = f", {statistics.cost:,.2f}" if statistics.cost else ""
+        return f"{totals.asked:,} pages asked, {tokens:,} tokens{cost}", sums
 
     def close(self) -> None:
         """Ask no further page, wait for those in flight, and close what is open."""
@@ -179,14 +195,15 @@ class PageFeed:
             self._open.append(file)
             for number, question in self._list_questions(file):
                 if self._is_over:
-                    break
+                    self._totals.waiting += 1
+                    continue
                 self._left = None if self._left is None else self._left - 1
                 file.waiting += 1
                 asked.append(AskedPage(file, number, question))
                 yield asked[-1]
             file.is_listed = True
             self._put_ready()
-            if self._is_over:
+            if self._is_closed:
                 return
 
     @property
@@ -195,8 +212,9 @@ class PageFeed:
         return self._is_closed or self.stop is not None or self._left == 0
 
     def _open_file(self, item: PassItem) -> AskedFile:
-        details = {each.step: each.extras for each in self._library.read_details(item.item_id)}
-        return AskedFile(item, list(list_pages(details.get(DOCTAGS, {}).get(PAGES_ASKED, ""))))
+        found = self._library.read_committed(item.item_id, DOCTAGS)
+        document = None if found is None else unpack_document(found.content).document
+        return AskedFile(item, {} if document is None else list_asked(document))
 
     def _list_questions(self, file: AskedFile) -> Iterator[tuple[int, Question]]:
         """Yield the pages of a file that have no answer yet."""
@@ -204,11 +222,13 @@ class PageFeed:
         questions = {number: make_question(self._convert, sha256, number) for number in file.pages}
         kept = self._store.find([question.key for question in questions.values()])
         file.has_answers = bool(kept)
+        self._totals.kept += len(kept)
         yield from ((number, each) for number, each in questions.items() if each.key not in kept)
 
     def _settle(self, page: AskedPage, answer: bool | ItemError) -> None:
         """Note that a page has come, or why it has not."""
         page.file.waiting -= 1
+        self._count(answer)
         if not isinstance(answer, ItemError):
             page.file.has_answers |= answer
         elif isinstance(answer.__cause__, OperatorError):
@@ -216,6 +236,14 @@ class PageFeed:
         else:
             page.file.problems[page.number] = answer.message
         self._put_ready()
+
+    def _count(self, answer: bool | ItemError) -> None:
+        totals, statistics = self._totals, self._client.statistics()
+        totals.asked += answer is True
+        totals.waiting += answer is False
+        totals.failed += isinstance(answer, ItemError)
+        totals.requests, totals.cost = statistics.requests, statistics.cost
+        totals.tokens_in, totals.tokens_out = statistics.tokens_in, statistics.tokens_out
 
     def _put_ready(self) -> None:
         """Make items of the first files, as far as all of their pages have come."""
@@ -243,7 +271,8 @@ class PageFeed:
     def _ask(self, page: AskedPage) -> bool:
         """Return whether a page was answered. It is not if a limit of the run is reached."""
         try:
-            self._client.ask(page.question, lambda: self._render(page))
+            native = page.file.pages[page.number]
+            self._client.ask(page.question, lambda: self._render(page), make_page_check(native))
         except StageError as error:
             if not error.budget:
                 raise

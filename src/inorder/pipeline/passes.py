@@ -120,6 +120,7 @@ class PassRunner:
                     is_remainder=True,
                     unit="files",
                     count_expected=plan.count_expected,
+                    describe=None if feed is None else feed.describe,
                     attach=None if feed is None else feed.begin,
                 ),
                 partial(visit, settings),
@@ -144,7 +145,7 @@ class PassRunner:
     def _open_feed(self, settings: PipelineSettings, items: "PlannedItems", library: LibraryReader) -> "PageFeed":
         from .pages import PageFeed  # with all that models need
 
-        return PageFeed(settings, items, library, self._options)
+        return PageFeed(settings, items, library, self._options, self._outcome.model)
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
         """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an

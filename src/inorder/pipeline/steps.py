@@ -29,6 +29,7 @@ from inorder.errors import OperatorError, require
 from inorder.index import step as index
 from inorder.library.reader import StepState
 from inorder.models.answers import NAME as ANSWERS
+from inorder.models.budget import SpendingLimits
 from inorder.models.limits import ServerLimits
 from inorder.runtime.identity import hash_settings
 from inorder.sources.limits import FetchLimits
@@ -65,6 +66,8 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The file with the answers of models; `none`: one in DATA."""
     model: ServerLimits = ServerLimits(in_flight=8)
     """Limits of the model that reads pages."""
+    spending: SpendingLimits = SpendingLimits()
+    """What a run may spend on models."""
     pages_max: int | None = None
     """How many pages a run asks the model for; None: all that lack an answer."""
     fetch_concurrency: int = 16

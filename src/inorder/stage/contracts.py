@@ -311,6 +311,8 @@ class PassPlan(StagePlan, frozen=True):
     """What the items are for a user, in the plural, for progress: `files`. Empty: they are items."""
     count_expected: Callable[[], int] | None = None
     """Returns a better estimate of `expected_items` while the items are read. None: there is none."""
+    describe: Callable[[], tuple[str, Mapping[str, float]]] | None = None
+    """Returns what is done to make items that are still to come: words for the progress, and sums for the metrics."""
     attach: Callable[[Callable[[], None]], None] | None = None
     """For a plan whose items come when they come: it has `NOT_YET` in place of the next one. Called once, with a
     function that makes the run read on."""

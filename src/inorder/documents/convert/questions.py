@@ -6,6 +6,7 @@ no answer is asked for again because a renderer draws it otherwise, or because t
 
 from collections.abc import Mapping, Sequence
 
+from inorder.documents.model import AnyBlock, Document, PageReading, Picture, Table
 from inorder.documents.readers.vision.answers import PageAnswers
 from inorder.documents.readers.vision.image import MEDIA_TYPE
 from inorder.models.answers import find_kept
@@ -28,6 +29,24 @@ def make_question(settings: ConvertSettings, sha256: bytes, page: int) -> Questi
         parameters=parameters,
         input_key=f"{sha256.hex()}#{page}",
     )
+
+
+def list_asked(document: Document) -> dict[int, str]:
+    """Return the pages of a document that lack an answer, and of each the text that the rules have read: empty, if that
+    is of no use."""
+    lacking = [page for page in document.pages if isinstance(page.reading, PageReading) and not page.reading.reader]
+    texts: dict[int, list[str]] = {page.number: [] for page in lacking}
+    known = {page.number for page in lacking if page.has_text}
+    for block in document.blocks:
+        if block.page in known:
+            texts[block.page] += _list_texts(block)
+    return {number: "\n".join(found) for number, found in texts.items()}
+
+
+def _list_texts(block: AnyBlock) -> list[str]:
+    if isinstance(block, Table):
+        return [block.caption, *(cell.text for cell in block.cells)]
+    return [block.caption if isinstance(block, Picture) else block.text]
 
 
 def find_answers(settings: ConvertSettings, sha256: bytes, path: str, problems: Mapping[int, str]) -> PageAnswers:

@@ -104,7 +104,7 @@ def describe(document: Document, content: bytes, name: str, kind: str, settings:
             "engine": document.reader,
             "pages": len(document.pages),
             "pages_without_text": sum(
-                not page.has_text and not page.is_ocr and page.number not in read for page in document.pages
+                not (page.has_text or page.is_ocr or isinstance(page.reading, PageReading)) for page in document.pages
             ),
             "pages_ocr": sum(page.is_ocr for page in document.pages),
             **({"pages_model": len(read), "pages_asked": name_pages(lacking)} if read or lacking else {}),

@@ -307,7 +307,7 @@ class RunMonitor:
             pages_per_s=_compute_rate(totals.get("pages", 0), elapsed_s),
             input_bytes=sums.input_bytes,
             output_bytes=sums.output_bytes,
-            measures=totals,
+            measures={**totals, **self._describe_plan()[1]},
             groups=sums.summarize(),
             invariant_violations=self._violations,
             **self._gauges,
@@ -417,10 +417,14 @@ class RunMonitor:
             self._gauges.get("in_flight", 0),
             self._gauges.get("buffered_bytes", 0),
             self._gauges.get("commit_lag", 0),
-            format_note(self._watchdog, self._gauges, time.monotonic(), names_all=bool(self._plan.unit)),
+            self._describe_plan()[0]
+            or format_note(self._watchdog, self._gauges, time.monotonic(), names_all=bool(self._plan.unit)),
             self._plan.unit,
             int(self._sums.totals.get(RETRIED_REQUESTS, 0)),
         )
+
+    def _describe_plan(self) -> tuple[str, Mapping[str, float]]:
+        return ("", {}) if self._plan.describe is None else self._plan.describe()
 
     def _emit(self, event: str, **fields: Any) -> None:
         if self._telemetry is not None:

@@ -11,9 +11,15 @@ import msgspec
 
 from inorder.documents.model import AnyBlock, Formula, Heading, Paragraph, Picture, Table, Title
 from inorder.documents.readers.markdown.reader import read_fragment
+from inorder.models.validation import sanitize
 
 _FENCE = re.compile(r"\A\s*```[ \t]*(?:markdown|md|html)?[ \t]*\n(.*?)\n?```\s*\Z", re.S | re.I)
-_FORMULA = re.compile(r"^[ \t]*(?:\$\$(.+?)\$\$|\\\[(.+?)\\\])[ \t]*$", re.S | re.M)
+_PART = re.compile(
+    r"^[ \t]*(?:\$\$(?P<tex>.{1,4000}?)\$\$|\\\[(?P<bracketed>.{1,4000}?)\\\]"
+    r"|!\[(?P<picture>[^\]\n]{0,2000})\]\([^)\n]{0,2000}\))[ \t]*$",
+    re.S | re.M,
+)
+"""A formula or a picture that stands alone."""
 _CAPTION = re.compile(r"(?:table|figure|fig\.)\s*\d+\b", re.I)
 _CAPTION_CHARACTERS_MAX = 300
 
@@ -25,11 +31,12 @@ def read_page_text(text: str, page: int, warnings: list[str]) -> list[AnyBlock]:
         text = fenced.group(1)
     blocks: list[AnyBlock] = []
     start = 0
-    for formula in _FORMULA.finditer(text):
-        blocks += read_fragment(text[start : formula.start()], warnings)
-        blocks.append(Formula(text=(formula.group(1) or formula.group(2)).strip()))
-        start = formula.end()
-    blocks += read_fragment(text[start:], warnings)
+    for part in _PART.finditer(text):
+        blocks += read_fragment(sanitize(text[start : part.start()]), warnings)
+        formula = part["tex"] or part["bracketed"]
+        blocks.append(Formula(text=formula.strip()) if formula else Picture(caption=part["picture"].strip()))
+        start = part.end()
+    blocks += read_fragment(sanitize(text[start:]), warnings)
     if page == 1 and blocks and isinstance(first := blocks[0], Heading) and first.level == 1:
         blocks[0] = Title(text=first.text)
     found = list(_attach_captions(blocks))
