@@ -64,9 +64,10 @@ class Paragraph(Block, tag="paragraph"):
     """
 
     text: str
-    source: Literal["", "field", "note", "stamp", "footnote"] = ""
-    """What it is if it is not running text: the value of a form field, a comment, a note or free text, a stamp, or a
-    footnote, which begins with its number or name in brackets if the document has one."""
+    source: Literal["", "field", "note", "stamp", "footnote", "unsure"] = ""
+    """What it is if it is not running text: the value of a form field, a comment, a note or free text, a stamp, a
+    footnote, which begins with its number or name in brackets if the document has one, or text of which recognition was
+    not sure."""
 
 
 class ListItem(Block, tag="list_item"):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
@@ -12,14 +13,15 @@ from reportlab.pdfgen.canvas import Canvas
 
 import inorder
 from inorder.documents.convert.settings import ConvertSettings, require_readers, settings_of
-from inorder.documents.model import Document, ListItem, Paragraph
+from inorder.documents.model import AnyBlock, Document, Heading, ListItem, Paragraph, Table
 from inorder.documents.readers import registry
 from inorder.documents.readers.ocr import reader as ocr
-from inorder.documents.readers.ocr.blocks import build_blocks
+from inorder.documents.readers.ocr.blocks import OcrLine, build_blocks
+from inorder.documents.readers.ocr.rules import find_rules
 from inorder.documents.readers.pdf import reader as pdf
 from inorder.documents.readers.pdf.pdfium import HANDLES, open_pdf
 from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, render_page
-from inorder.documents.readers.pdf.segments import Segment
+from inorder.documents.readers.pdf.segments import Graphics, PageText, Segment
 from inorder.errors import OperatorError
 from inorder.files import optional_deps
 from tests.documents.pdf_files import Draw
@@ -145,8 +147,19 @@ def lines(*texts: str, left: float = 40, top: float = 30, heights: Sequence[floa
     ]
 
 
-def texts_of(segments: list[Segment]) -> list[str]:
-    return [block.text for block in build_blocks(segments, 1) if isinstance(block, Paragraph | ListItem)]
+def blocks_of(segments: Sequence[Segment], unsure: str = "", rules: Graphics | None = None) -> list[AnyBlock]:
+    """The blocks of lines; those that contain a word are unsure."""
+    found = [OcrLine(line, 0.6 if unsure and unsure in line.text else 0.98) for line in segments]
+    return build_blocks(found, PageText(number=1, width=600, height=800, graphics=rules))
+
+
+def texts_of(segments: Sequence[Segment]) -> list[str]:
+    return [block.text for block in blocks_of(segments) if isinstance(block, Paragraph | ListItem)]
+
+
+def cells_of(blocks: Sequence[AnyBlock]) -> list[list[str]]:
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.rows)]
 
 
 def test_lines_of_different_heights_are_one_paragraph_and_a_gap_ends_it() -> None:
@@ -159,9 +172,55 @@ def test_a_word_broken_at_the_end_of_a_line_is_put_together() -> None:
     ]
 
 
-def test_a_line_that_is_much_higher_stands_by_itself() -> None:
-    title = Segment("Log of the Light", 40, 4, 300, 28, 24)
-    assert texts_of([title, *lines(*LAMP)]) == ["Log of the Light", " ".join(LAMP)]
+def test_lines_that_are_much_higher_are_headings_by_their_size() -> None:
+    title, section = Segment("Log of the Light", 40, 4, 300, 34, 30), Segment("Storms", 40, 84, 120, 105, 21)
+    found = blocks_of([title, *lines(*LAMP, top=44), section, *lines(*SCHOONER, top=120)])
+    assert [(block.level, block.text) for block in found if isinstance(block, Heading)] == [
+        (1, "Log of the Light"),
+        (2, "Storms"),
+    ]
+
+
+def test_a_line_by_itself_with_the_number_of_a_section_is_a_heading() -> None:
+    found = blocks_of(lines("3.1 Lamps and Lenses", "", *LAMP, "", "12 boxes were left."))
+    assert [(block.level, block.text) for block in found if isinstance(block, Heading)] == [(2, "3.1 Lamps and Lenses")]
+
+
+def test_text_that_is_not_sure_is_kept_and_marked() -> None:
+    found = blocks_of(lines(*LAMP, "", *SCHOONER), unsure="schooner")
+    assert [(block.text, block.source) for block in found if isinstance(block, Paragraph)] == [
+        (" ".join(LAMP), ""),
+        (" ".join(SCHOONER), "unsure"),
+    ]
+
+
+def test_three_columns_are_read_one_after_the_other() -> None:
+    columns = [lines(*LAMP, *SCHOONER, f"End of column {at}", left=40 + 280 * at) for at in range(3)]
+    by_height = sorted([line for column in columns for line in column], key=lambda line: line.top)
+    found = " ".join(texts_of(by_height))
+    assert found == " ".join([line.text for column in columns for line in column])
+
+
+def test_a_table_is_found_by_its_rules() -> None:
+    """The second row has two lines in one of its cells."""
+    names, amounts = lines("Diesel oil", "Wicks", "of cotton"), lines("120 litres", "12 boxes", left=340)
+    places = (26.0, 45.0, 80.0)
+    rules = Graphics([(y, 35.0, 500.0) for y in places], [(x, 26.0, 80.0) for x in (35.0, 330.0, 500.0)])
+    by_height = sorted([*names, *amounts], key=lambda line: line.top)
+    assert cells_of(blocks_of(by_height, rules=rules)) == [
+        ["Diesel oil", "120 litres"],
+        ["Wicks of cotton", "12 boxes"],
+    ]
+
+
+def test_rules_are_long_thin_and_dark() -> None:
+    pixels = np.full((300, 400, 3), 255, np.uint8)
+    pixels[50:52, 20:380] = pixels[50:250, 20:22] = 0  # rules
+    pixels[100:160, 200:380] = 60  # a picture
+    pixels[200:202, 100:130] = 0  # a dash
+    found = find_rules(pixels, 2.0)
+    assert [tuple(map(round, rule)) for rule in found.across] == [(25, 10, 190)]
+    assert [tuple(map(round, rule)) for rule in found.down] == [(10, 25, 125)]
 
 
 def test_columns_are_read_one_after_the_other() -> None:
@@ -174,12 +233,12 @@ def test_columns_are_read_one_after_the_other() -> None:
     assert found == " ".join([line.text for line in [*left, *right, both]])
 
 
-def test_cells_of_a_table_are_read_row_by_row() -> None:
+def test_aligned_cells_are_a_table() -> None:
     left = lines("Diesel oil", "Paraffin", "Wicks", "Spare lamps", "Polish")
     right = lines("120 litres", "40 litres", "12 boxes", "3 pieces", "2 tins", left=340)
     by_height = sorted(left + right, key=lambda line: line.top)
-    rows = [f"{name.text} {amount.text}" for name, amount in zip(left, right, strict=True)]
-    assert " ".join(texts_of(by_height)) == " ".join(rows)
+    rows = [[name.text, amount.text] for name, amount in zip(left, right, strict=True)]
+    assert cells_of(blocks_of(by_height)) == rows
 
 
 def test_through_the_stage_long_pdfs_are_read_too_and_pages_are_counted(tmp_path: Path) -> None:

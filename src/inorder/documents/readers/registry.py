@@ -53,6 +53,8 @@ READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 8, "html": 4, "mail": 2, "
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
 _OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}
+_OCR_VERSION = 2
+"""Version of our rules for the layout of recognized lines."""
 _IMAGE_VERSION = 1
 """Version of the reader of images, which needs `--ocr`."""
 _DOCLING_PACKAGES = {
@@ -128,8 +130,8 @@ def require_docling() -> None:
 
 @lru_cache
 def ocr_version() -> str:
-    """Versions of the packages that recognize text."""
-    return " ".join(map(_package_version, _OCR_PACKAGES.values()))
+    """Versions of our layout of recognized text, and of the packages that recognize it."""
+    return " ".join((f"ocr/{_OCR_VERSION}", *map(_package_version, _OCR_PACKAGES.values())))
 
 
 @lru_cache

@@ -59,7 +59,7 @@ def read(
         elif found is None and recognizer is not None:
             notes.append(f"no text was recognized on page {number}")
         elif found is not None:
-            notes.append(f"page {number} was read by OCR (confidence {found.confidence:.2f})")
+            notes.append(f"page {number} was read by OCR ({found.describe()})")
             blocks += found.blocks
     mimetype = f"image/{str(image.format).lower()}"
     return Document(name=name, mimetype=mimetype, blocks=blocks, pages=pages, reader=image_version(), warnings=notes)

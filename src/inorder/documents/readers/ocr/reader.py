@@ -1,7 +1,8 @@
 """Recognizes the text of pages without a text layer, by RapidOCR with the models in its package.
 
 It takes seconds per page, so it is used only for pages without any text. The models always return something, even for a
-photograph or a pattern. Lines with low confidence are dropped, and a page with low confidence has no text.
+photograph or a pattern. Lines that are hardly better than chance are left out and counted, unsure blocks are marked,
+and a page on which little is sure has no text.
 """
 
 from collections.abc import Callable
@@ -10,13 +11,14 @@ from typing import Any
 
 from inorder.documents.readers.pdf.pdfium import PdfPage
 from inorder.documents.readers.pdf.render import OcrPage, Pixels, render_page
-from inorder.documents.readers.pdf.segments import Segment
+from inorder.documents.readers.pdf.segments import PageText, Segment
 
-from .blocks import build_blocks
+from .blocks import SURE, OcrLine, build_blocks, find_confidence
+from .rules import find_rules
 
-CONFIDENCE_MIN = 0.8
-"""Minimum for a page. Printed text has 0.95 and more; patterns without text have 0.5 to 0.75."""
-_LINE_CONFIDENCE_MIN = 0.6
+SURE_SHARE_MIN = 0.5
+"""Share of the characters of a page that must be in sure lines."""
+LINE_CONFIDENCE_MIN = 0.5
 _DETECTED_SIDE_PIXELS_MAX = 1280
 """Lines are detected in a smaller image, which takes a third of the time, and read in the large one."""
 _SIDE_PIXELS_MIN = 16
@@ -29,7 +31,7 @@ def open_engine() -> Any:
     return import_module("rapidocr").RapidOCR(
         params={
             "Global.log_level": "critical",
-            "Global.text_score": _LINE_CONFIDENCE_MIN,
+            "Global.text_score": 0.0,
             "Det.limit_type": "max",
             "Det.limit_side_len": _DETECTED_SIDE_PIXELS_MAX,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
@@ -60,11 +62,18 @@ class Recognizer:
         found = self._engine(pixels)
         if found.boxes is None:
             return None
-        lines = [_make_line(box, text.strip(), scale) for box, text in zip(found.boxes, found.txts, strict=True)]
-        letters = [len(line.text) for line in lines]
-        sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
-        confidence = sure / sum(letters)
-        return OcrPage(build_blocks(lines, number), confidence) if confidence >= CONFIDENCE_MIN else None
+        every = [
+            OcrLine(_make_line(box, text.strip(), scale), float(score))
+            for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
+            if text.strip()
+        ]
+        lines = [line for line in every if line.confidence >= LINE_CONFIDENCE_MIN]
+        sure = sum(len(line.segment.text) for line in every if line.confidence >= SURE)
+        if not lines or sure < SURE_SHARE_MIN * sum(len(line.segment.text) for line in every):
+            return None
+        height, width = pixels.shape[:2]
+        page = PageText(number=number, width=width / scale, height=height / scale, graphics=find_rules(pixels, scale))
+        return OcrPage(build_blocks(lines, page), find_confidence(lines), len(every) - len(lines))
 
 
 def _make_line(box: Any, text: str, scale: float) -> Segment:

@@ -53,9 +53,9 @@ def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     main = _find_main_direction(inner, rotated)
     if main:
         found += _build_plain_paragraphs(inner, page)
-        found += _rotate_back(_build_body([*rotated.pop(main)], [], page, stats), main, page)
+        found += _rotate_back(build_body([*rotated.pop(main)], [], page, stats), main, page)
     elif inner:
-        found += _build_body(list(chain.from_iterable(inner)), inner, page, stats)
+        found += build_body(list(chain.from_iterable(inner)), inner, page, stats)
     for direction, segments in sorted(rotated.items()):
         found += _build_rotated(segments, direction, page, stats)
     found += [_make_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
@@ -86,7 +86,7 @@ def _find_main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]
     return max(letters, key=lambda direction: (letters[direction], -direction))
 
 
-def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
+def build_body(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of the main text: everything except furniture and rotated text."""
     if page.graphics and not segments[0].direction:
         with_tables = segments

@@ -169,7 +169,7 @@ def _list_warnings(page: PageText, recognized: OcrPage | None, answer: PageAnswe
         yield from () if page.annotations else (f"page {page.number} is empty",)
     elif recognized:
         why = page.unreadable.removesuffix(SCANNED)
-        yield f"page {page.number} {why} and was read by OCR (confidence {recognized.confidence:.2f})"
+        yield f"page {page.number} {why} and was read by OCR ({recognized.describe()})"
     elif page.unreadable:
         yield f"page {page.number} {page.unreadable}"
     yield from (f"page {page.number} {lost}" for lost in page.lost)

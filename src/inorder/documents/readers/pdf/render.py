@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 
-from inorder.documents.model import AnyBlock
+from inorder.documents.model import AnyBlock, Paragraph
 
 from .pdfium import HANDLES, PdfPage
 
@@ -26,6 +26,16 @@ class OcrPage(NamedTuple):
     blocks: list[AnyBlock]
     confidence: float
     """Average over all characters, from 0 to 1."""
+    left_out: int = 0
+    """Lines that were too unsure to be kept."""
+
+    def describe(self) -> str:
+        """How sure it is, and what is marked or missing."""
+        unsure = sum(isinstance(block, Paragraph) and block.source == "unsure" for block in self.blocks)
+        parts = [f"confidence {self.confidence:.2f}"]
+        parts += [f"{unsure} unsure blocks are marked"] if unsure else []
+        parts += [f"{self.left_out} lines were left out"] if self.left_out else []
+        return ", ".join(parts)
 
 
 class PageRecognizer(Protocol):
