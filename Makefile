@@ -1,6 +1,7 @@
 PYTHON ?= python3
 SECONDS_MAX ?= 60
 COUNT ?= 300
+SEED ?= 1
 
 VENV := .venv
 STAMP := $(VENV)/.stamp
@@ -35,6 +36,11 @@ CONNECTORS_VENV := .venv-connectors
 CONNECTORS_STAMP := $(CONNECTORS_VENV)/.stamp
 CONNECTORS_RUN := $(CONNECTORS_VENV)/bin/python
 
+# What searches for inputs that a reader or parser mishandles.
+FUZZ_VENV := .venv-fuzz
+FUZZ_STAMP := $(FUZZ_VENV)/.stamp
+FUZZ_RUN := $(FUZZ_VENV)/bin/python
+
 # What builds distributions: nothing of the package itself.
 DIST_VENV := .venv-dist
 DIST_STAMP := $(DIST_VENV)/.stamp
@@ -51,7 +57,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
-	gauntlet-ray soak soak-pages damage clean
+	gauntlet-ray soak soak-pages fuzz mutants damage clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -158,6 +164,12 @@ soak: $(STAMP) ## disturb real runs, and run simulator seeds beside them, for SE
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[duckdb,lance]'
 	$(RUN) -m tools.soak --seconds $(SECONDS_MAX)
 
+fuzz: $(FUZZ_STAMP) ## fuzz readers, parsers and the JSON API for SECONDS_MAX seconds; TARGET names one
+	$(FUZZ_RUN) -m tools.fuzz --seconds-max $(SECONDS_MAX) $(TARGET)
+
+mutants: $(STAMP) ## draw COUNT small changes of the source by SEED, and print those that no test notices
+	$(RUN) -m tests.mutants.drawn --count $(COUNT) --seed $(SEED)
+
 damage: $(STAMP) ## change COUNT places of DATA (default 300), and count what notices it
 	$(RUN) bench/damage.py --count $(COUNT)
 
@@ -165,7 +177,7 @@ soak-pages: $(STAMP) ## kill runs in which a model reads pages, 200 times over 2
 	$(RUN) -m tests.pipeline.page_kills --pages 2000 --kills 200
 
 clean: ## remove the virtual environments, caches and build outputs
-	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) $(DIST_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) $(FUZZ_VENV) $(DIST_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 	find src -name '*.so' -delete
 
@@ -217,4 +229,10 @@ $(CONNECTORS_STAMP): $(BUILD) constraints.txt
 	$(PYTHON) -m venv $(CONNECTORS_VENV)
 	$(CONNECTORS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev,duckdb,gcs,lance,qdrant,s3,sftp]' gcp-storage-emulator lancedb 'moto[server]' pgserver
+	@touch $@
+
+$(FUZZ_STAMP): $(BUILD) constraints.txt
+	$(PYTHON) -m venv $(FUZZ_VENV)
+	$(FUZZ_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dev]' atheris schemathesis
 	@touch $@

@@ -101,6 +101,7 @@ def test_a_stage_has_no_say_in_where_data_is(here: Path) -> None:
         ("fsync", "sometimes", "one of always, batch, interval, off"),
         ("memory_bytes_max", "0", "a size such as 512M or 4G, or none"),
         ("memory_bytes_max", "4 apples", "a size such as 512M or 4G, or none"),
+        ("memory_bytes_max", "9" * 400, "a size such as 512M or 4G, or none"),
         ("data", "", "text"),
         ("engine", "cluster", "one of local, ray"),
         ("ray_address", "", "text, or none"),
@@ -135,6 +136,21 @@ def test_a_bad_value_is_refused_wherever_it_stands(
 def test_a_value_of_another_type_in_the_file_is_refused(here: Path, value: str) -> None:
     (here / "inorder.toml").write_text(f"[default]\nretries = {value}\n")
     with pytest.raises(OperatorError, match=r"inorder.toml: retries in \[default\] must be a whole number"):
+        resolve({})
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("9" * 400, r"timeout_s in \[default\] must be a number of seconds"),
+        ("9" * 5000, "cannot read inorder.toml: .*digits"),
+        ("[" * 5000, "cannot read inorder.toml: .*recursion"),
+    ],
+    ids=["large", "too large", "deep"],
+)
+def test_a_value_that_nothing_can_hold_is_refused(here: Path, value: str, said: str) -> None:
+    (here / "inorder.toml").write_text(f"[default]\ntimeout_s = {value}\n")
+    with pytest.raises(OperatorError, match=said):
         resolve({})
 
 

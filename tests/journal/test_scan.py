@@ -241,6 +241,17 @@ def test_a_whole_record_that_makes_no_sense_is_corrupt(body: bytes) -> None:
     assert found.message.startswith("the record matches its checksum but cannot be decoded: ")
 
 
+@pytest.mark.req("JRN-5")
+def test_text_that_is_not_utf8_in_a_whole_record_is_corrupt_wherever_it_is() -> None:
+    data = encode_record(HEADER)
+    odd = encode_frame(RecordType.HEADER, b"\x93\xa1\xff\xa0\xa0")
+    found = scan(data + odd)
+    assert summed_up(found) == (ScanVerdict.CORRUPT, len(data), 1)
+    assert found.message.startswith("the record matches its checksum but cannot be decoded: ")
+    behind_damage = data + encode_record(BEGUN[1]) + b"?" + odd
+    assert scan(behind_damage).verdict is ScanVerdict.TORN
+
+
 @pytest.mark.req("JRN-1")
 def test_a_field_that_a_later_program_adds_at_the_end_is_passed_over() -> None:
     body = msgspec.msgpack.encode([7, 1, "something new"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from inorder.lanes import Lane, LaneConfig, LaneManager
 from inorder.serve.api.metrics import FILE_FAMILIES
 from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage.monitor.lane_metrics import LANE_FAMILIES
+from inorder.stage.monitor.latest import read_latest_runs
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.prometheus import FAMILIES, format_sample
 from tests.serve.conftest import make_client
@@ -48,6 +50,16 @@ def read(client: TestClient) -> dict[str, dict[str, float]]:
     response = client.get("/metrics")
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return parse(response.text)
+
+
+def test_damaged_lines_of_the_telemetry_are_left_out(site: Site, tmp_path: Path) -> None:
+    shutil.copytree(site.data / "telemetry", tmp_path / "telemetry")
+    before = read_latest_runs(str(tmp_path))
+    assert before
+    for path in (tmp_path / "telemetry").glob("*.jsonl"):
+        with path.open("ab") as file:
+            file.write(b'{"event": "snapshot", "text": "\xff"}\n{"event": "run_ended"\n')
+    assert read_latest_runs(str(tmp_path)) == before
 
 
 NOT_NUMBERS = ("head", "lanes", "oldest_blocked_state", "running", "waiting_for")

@@ -132,3 +132,11 @@ def test_a_disk_that_is_full_does_not_end_the_watch(tmp_path: Path) -> None:
     script = Script([(1_000, ONE)], [DONE])
     script.observers = [StatusWriter(WatchPlace(str(tmp_path)), FullDisk(), script.clock, ["docs"])]
     assert script.watch() == 143
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"state": "\xff"}'])
+def test_a_status_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
+    place = WatchPlace(str(tmp_path))
+    Path(place.path).parent.mkdir(parents=True, exist_ok=True)
+    Path(place.path).write_bytes(content)
+    assert place.read() is None

@@ -141,7 +141,7 @@ class NumberType(OptionType):
     def parse_value(self, found: Any) -> float:
         try:
             value = float(found) if not isinstance(found, bool) else -1.0
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidValue from None
         if not 0 <= value < math.inf:
             raise InvalidValue
@@ -189,10 +189,10 @@ class SizeType(OptionType):
 
     def parse_value(self, found: Any) -> int:
         matched = _SIZE.fullmatch(str(found)) if isinstance(found, str | int) and not isinstance(found, bool) else None
-        size = int(float(matched[1]) * _UNITS[matched[2].lower()]) if matched else 0
-        if size < 1:
+        size = float(matched[1]) * _UNITS[matched[2].lower()] if matched else 0.0
+        if not 1 <= size < math.inf:
             raise InvalidValue
-        return size
+        return int(size)
 
     def format_value(self, value: int) -> str:
         unit, factor = next((unit, factor) for unit, factor in reversed(_UNITS.items()) if value % factor == 0)

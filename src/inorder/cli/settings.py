@@ -264,7 +264,7 @@ def _parse_file(path: str, content: bytes) -> dict[str, Any]:
         found = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
         raise OperatorError(f"cannot read {path}: the file is not UTF-8 text (byte {error.start})") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: for a number of 5,000 digits, too
         raise OperatorError(f"cannot read {path}: {error}") from None
     for table, value in found.items():
         if table not in _TABLES and not isinstance(value, dict):

@@ -41,6 +41,6 @@ def _parse_date(date: str) -> float | None:
 
     try:
         moment = email.utils.parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for numbers that no date has
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -100,13 +100,13 @@ def read_ignore_file(folder: str, relative: str, name: str) -> IgnoreRules:
 def parse_rules(folder: str, text: str, path: str) -> IgnoreRules:
     """Return the rules of the ignore file at `path`. `folder` is its folder, as a path from the root that ends with a
     slash."""
-    from pathspec import GitIgnoreSpec  # slow to import, and most folders have no ignore file
+    from .ignore_patterns import parse_patterns  # slow to import, and most folders have no ignore file
 
     lines = text.splitlines()
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `re`, about a bracket in brackets
         try:
             if all(len(line) <= _PATTERN_MAX for line in lines):
-                return IgnoreRules(folder, GitIgnoreSpec.from_lines(lines))
+                return IgnoreRules(folder, parse_patterns(lines))
         except Exception:  # whatever the library raises: it says neither which line it is, nor all that it may raise
             pass
         return _parse_lines(folder, lines, path)
@@ -114,14 +114,14 @@ def parse_rules(folder: str, text: str, path: str) -> IgnoreRules:
 
 def _parse_lines(folder: str, lines: list[str], path: str) -> IgnoreRules:
     """Return the rules of those lines that have valid patterns."""
-    from pathspec import GitIgnoreSpec
+    from .ignore_patterns import parse_patterns
 
     valid, problems = [], []
     for number, line in enumerate(lines, 1):
         try:
             if len(line) > _PATTERN_MAX:
                 raise ValueError
-            GitIgnoreSpec.from_lines([line])
+            parse_patterns([line])
         except Exception:
             shown = line if len(line) <= _SHOWN_MAX else f"{line[:_SHOWN_MAX]}…"
             problems.append(f"{path}, line {number}: {shown!r} is no valid pattern; the line has no effect")
@@ -131,7 +131,7 @@ def _parse_lines(folder: str, lines: list[str], path: str) -> IgnoreRules:
     if len(problems) > _PROBLEMS_MAX:
         rest = len(problems) - _PROBLEMS_MAX
         problems[_PROBLEMS_MAX:] = [f"{path}: {rest:,} more lines are no valid patterns"]
-    return IgnoreRules(folder, GitIgnoreSpec.from_lines(valid), tuple(problems))
+    return IgnoreRules(folder, parse_patterns(valid), tuple(problems))
 
 
 def is_ignored(rules: Sequence[IgnoreRules], relative: str) -> bool:

@@ -146,7 +146,7 @@ def _read(data: str) -> _Recorded | None:
         if zlib.crc32(content[_SUM_BYTES:]) != int.from_bytes(content[:_SUM_BYTES], "little"):
             return None
         found = _DECODER.decode(content[_SUM_BYTES:])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return found if found.format == _FORMAT else None
 

@@ -42,7 +42,7 @@ def unpack_calls(data: bytes) -> list[CallSite]:
     """The inverse of `pack_calls`. Raises DamagedIndexError for other data."""
     try:
         groups = _DECODER.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedIndexError(f"the calls of a file cannot be decoded: {error}") from None
     return [CallSite(caller, *site) for caller, sites in groups for site in sites]
 

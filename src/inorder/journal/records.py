@@ -135,7 +135,8 @@ _ENCODER = msgspec.msgpack.Encoder()
 DECODERS: dict[int, Callable[[bytes], Record]] = {
     type_: msgspec.msgpack.Decoder(kind).decode for kind, type_ in _TYPES.items()
 }
-"""Decoders of the body of a frame, by record type. They raise msgspec.DecodeError for an invalid body."""
+"""Decoders of the body of a frame, by record type. They raise msgspec.DecodeError or UnicodeDecodeError for an
+invalid body."""
 _SIZING = msgspec.structs.fields(SizingSnapshot)
 
 

@@ -82,7 +82,7 @@ def scan(data: bytes, synced_max: int | None = None) -> ScanResult:
             return _make_result(records, ScanVerdict.VERSION, offset, message)
         try:
             record = decode(data[body_at:sum_at])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _make_result(
                 records, ScanVerdict.CORRUPT, offset, f"the record matches its checksum but cannot be decoded: {error}"
             )
@@ -128,7 +128,7 @@ def _find_claims(data: bytes, offset: int) -> Iterator[tuple[Claim, int]]:
             offset = data.find(magic, offset + 1)
             continue
         decode = DECODERS.get(frame.type) if frame.version == VERSION else None
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
             record = None if decode is None else decode(frame.body)
             if isinstance(record, Claim):
                 yield record, offset

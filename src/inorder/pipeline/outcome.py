@@ -149,7 +149,7 @@ def decode_outcome(data: bytes) -> RunOutcome | None:
     """Return the outcome that was encoded; None: there is none, or another version has written it."""
     try:
         return msgspec.json.decode(data, type=RunOutcome)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

@@ -92,7 +92,7 @@ class WatchPlace:
         """What the watch says, or the last one said; None: there was none."""
         try:
             found = msgspec.json.decode(read_regular(self.path), type=WatchStatus)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
         if found.is_alive and not is_held(self.lock_path):
             return msgspec.structs.replace(found, state="killed")

@@ -258,3 +258,13 @@ def _make_entry(number: int) -> int:
 
 _TABLE = list(itertools.accumulate(range(256), lambda _, number: _make_entry(number), initial=0))[1:]
 ENCRYPTED = encrypt(b"The treasure is below.\n", b"open sesame")
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_member_without_a_name_costs_none_of_the_others(is_nested: bool) -> None:
+    data = make_zip({"a.md": b"# One", "": b"two", "b.md": b"# Three"})
+    if is_nested:
+        data = make_zip({"x.md": b"# Outer", "box.zip": data})
+    expected = ["x.md", "box.zip/a.md", "box.zip/%00", "box.zip/b.md"] if is_nested else ["a.md", "%00", "b.md"]
+    listing = list_bytes(data)
+    assert (names(listing), listing.problem) == (expected, "")

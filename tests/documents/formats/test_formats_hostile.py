@@ -52,6 +52,13 @@ def test_a_part_that_defines_entities_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("encoding", ["UPF-8", "shift_jis"])
+def test_a_part_in_an_encoding_that_cannot_be_read_is_refused(kind: str, encoding: str) -> None:
+    part = f"<?xml version='1.0' encoding='{encoding}'?><a/>".encode()
+    assert "cannot be decoded" in refuse(kind, replace_part(SAMPLES[kind], MAIN_PARTS[kind], part))
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
 def test_an_archive_of_something_else_is_refused(kind: str) -> None:
     assert refuse(kind, archive({"readme.txt": b"text"})).startswith("not a")
     assert "encrypted with a password" in refuse(kind, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)

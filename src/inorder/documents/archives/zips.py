@@ -63,7 +63,7 @@ class ZipArchive:
         infos = self._zip.infolist()
         _require_no_overlap(infos)
         for number, info in enumerate(infos):
-            if not info.is_dir():
+            if not info.filename.endswith("/"):  # `is_dir` raises if the name is empty
                 yield self._make_entry(number, info)
 
     def read(self, number: int, fingerprint: str, passwords: tuple[str, ...]) -> bytes:

@@ -195,7 +195,7 @@ class _Check:
         [epoch] = self._connection.execute("SELECT epoch FROM generation").fetchone()
         try:
             recorded = read_difference(self._connection, epoch)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             yield LibraryFinding("counts", f"they cannot be decoded ({error})", _REBUILD)
             return
         found = Totals((self._content % _MODULUS).to_bytes(32), {name: n for name, n in self._counts.items() if n})

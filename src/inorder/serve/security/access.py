@@ -54,7 +54,9 @@ class AccessGuard:
         """The answer to a request that may not pass; None: it may."""
         headers = Headers(scope=scope)
         if scope["method"] not in ("GET", "HEAD"):
-            return make_refusal(405, "only GET and HEAD are allowed")
+            refusal = make_refusal(405, "only GET and HEAD are allowed")
+            refusal.headers["Allow"] = "GET, HEAD"  # RFC 9110 requires it
+            return refusal
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_known_host(hosts[0]):
             return make_refusal(421, "this server is not known under that name; see `inorder serve --allow-host`")

@@ -142,7 +142,7 @@ def _read_tail(path: str, size: int) -> tuple[dict[str, Any], bool]:
         lines = file.read(size).split(b"\n")
     events: dict[str, Any] = {}
     for line in reversed(lines if not start else lines[1:]):
-        with contextlib.suppress(msgspec.MsgspecError):
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
             event = _LINE.decode(line).event
             if event not in events:
                 events[event] = msgspec.json.decode(line)

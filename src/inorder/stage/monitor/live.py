@@ -38,6 +38,6 @@ def read_live_state(path: str) -> dict[str, Any] | None:
     """Read the file; None: there is none, or it cannot be read."""
     try:
         found = msgspec.json.decode(read_regular(path))
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return found if isinstance(found, dict) else None

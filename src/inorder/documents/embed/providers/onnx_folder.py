@@ -115,7 +115,7 @@ def _read_settings(path: Path) -> _Settings:
 def _read(path: Path, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise OperatorError(f"cannot read {str(path)!r}: {error}") from None
 
 

@@ -196,6 +196,8 @@ class Package:
             pass
         except expat.ExpatError as error:
             raise ReadError(f"{part} is damaged: {error}") from error
+        except (LookupError, ValueError) as error:  # an encoding that Python does not know
+            raise ReadError(f"{part} cannot be decoded: {error}") from error
         return True
 
     def read(self, part: str) -> bytes:
