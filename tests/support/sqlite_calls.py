@@ -8,14 +8,17 @@ with SQLite statically, there is no library to patch, and the tests are skipped.
 
 import ctypes
 import os
+from errno import ENOSPC
 from typing import Any
 
 import pytest
 
-from tests.support.system_calls import SystemCalls
+from tests.support.system_calls import SystemCalls, WriteFault
 
 _CREATE, _SYNCS_FOLDER = 0x4, 0x800 | 0x4000 | 0x80000
 """Flags of an opened file: it may be created; it is a journal or a log, whose first sync also syncs its folder."""
+_FULL, _IO_WRITE, _IO_SYNC, _IO_TRUNCATE, _IO_DELETE, _CANNOT_OPEN = 13, 778, 1034, 1546, 2570, 14
+"""What SQLite is told of an error of the disk."""
 _METHODS = 19
 """Words in the table of a file: its version and eighteen functions."""
 _WRITE, _TRUNCATE, _SYNC = 3, 4, 5
@@ -53,8 +56,12 @@ class SqliteCalls:
         is_new = bool(path and flags & _CREATE and not os.path.exists(path))
         code: int = self._real_open(vfs, name, file, flags, out_flags)
         if code == 0 and path:
-            if is_new:
-                self._calls.add("create", path)
+            try:
+                if is_new:
+                    self._calls.add("create", path)
+            except OSError:
+                os.unlink(path)
+                return _CANNOT_OPEN
             self._paths[file] = path
             self._is_new_journal[file] = is_new and bool(flags & _SYNCS_FOLDER)
             self._replace_methods(file)
@@ -62,11 +69,14 @@ class SqliteCalls:
 
     def _delete(self, vfs: int, name: int, syncs_folder: int) -> int:
         path = os.fsdecode(ctypes.string_at(name))
-        if os.path.exists(path):
-            self._calls.add("unlink", path)
-        code: int = self._real_delete(vfs, name, syncs_folder)
-        if code == 0 and syncs_folder:
-            self._calls.add("sync_directory", os.path.dirname(path))
+        try:
+            if os.path.exists(path):
+                self._calls.add("unlink", path)
+            code: int = self._real_delete(vfs, name, syncs_folder)
+            if code == 0 and syncs_folder:
+                self._calls.add("sync_directory", os.path.dirname(path))
+        except OSError:
+            return _IO_DELETE
         return code
 
     def _replace_methods(self, file: int) -> None:
@@ -79,18 +89,30 @@ class SqliteCalls:
         sync = _Sync(table[_SYNC])  # type: ignore[arg-type]
 
         def on_write(file: int, data: int, size: int, offset: int) -> int:
-            self._calls.add("write", self._paths[file], offset, ctypes.string_at(data, size))
+            try:
+                self._calls.add("write", self._paths[file], offset, ctypes.string_at(data, size))
+            except OSError as error:
+                if isinstance(error, WriteFault):
+                    write(file, data, error.keep(size), offset)
+                if error.errno:
+                    return _FULL if error.errno == ENOSPC else _IO_WRITE
             return int(write(file, data, size, offset))
 
         def on_truncate(file: int, size: int) -> int:
-            self._calls.add("truncate", self._paths[file], size)
+            try:
+                self._calls.add("truncate", self._paths[file], size)
+            except OSError:
+                return _IO_TRUNCATE
             return int(truncate(file, size))
 
         def on_sync(file: int, flags: int) -> int:
             code = int(sync(file, flags))
-            self._calls.add("sync", self._paths[file])
-            if self._is_new_journal.pop(file, False):
-                self._calls.add("sync_directory", os.path.dirname(self._paths[file]))
+            try:
+                self._calls.add("sync", self._paths[file])
+                if self._is_new_journal.pop(file, False):
+                    self._calls.add("sync_directory", os.path.dirname(self._paths[file]))
+            except OSError:
+                return _IO_SYNC
             return code
 
         replaced = (_Write(on_write), _Truncate(on_truncate), _Sync(on_sync))

@@ -17,6 +17,16 @@ Operation = tuple[str, str]
 """The name of an operation and its path; for a rename, the new path."""
 
 
+class WriteFault(OSError):
+    """A write that does a part of its work; without an error code it says how much, as a short write does."""
+
+    share = 0.5
+
+    def keep(self, size: int) -> int:
+        """How many bytes of `size` are written; at least one, and one is left out if there are two."""
+        return max(1, min(size - 1, int(size * self.share)))
+
+
 class SystemCalls:
     """The calls about files below `root`, from creation until the test ends."""
 
@@ -25,8 +35,8 @@ class SystemCalls:
         """Paths are relative to `root`, which is `.` itself."""
         self.events: list[tuple[Any, ...]] = []
         """The same, each with what it needs to be repeated: offset and bytes, size, or the old path."""
-        self.before: Callable[[Operation], None] = lambda operation: None
-        """Called before each call. An exception that it raises replaces the call."""
+        self.before: Callable[[Operation], object] = lambda operation: None
+        """Called before each call. An exception that it raises replaces the call, or a part of a write."""
         self._root = os.path.realpath(root)
         self._paths: dict[int, str] = {}
         """By open descriptor."""
@@ -45,7 +55,7 @@ class SystemCalls:
         self.before = fail
 
     def add(self, name: str, path: str | bytes | os.PathLike[Any] | None, *details: Any) -> None:
-        """Add a call, if it is about a file below the root."""
+        """Add a call, if it is about a file below the root. Raises what `before` raises."""
         if path is None:
             return
         relative = self._to_relative(path)
@@ -77,7 +87,13 @@ class SystemCalls:
 
     def _write(self, descriptor: int, data: Any) -> int:
         if len(data):
-            self.add("append", self._paths.get(descriptor), os.fstat(descriptor).st_size, bytes(data))
+            try:
+                self.add("append", self._paths.get(descriptor), os.fstat(descriptor).st_size, bytes(data))
+            except WriteFault as fault:
+                data = bytes(data)[: fault.keep(len(data))]
+                if fault.errno:
+                    self._real.write(descriptor, data)
+                    raise
         written: int = self._real.write(descriptor, data)
         return written
 
@@ -126,7 +142,18 @@ class SystemCalls:
             result: int = library.syncfs(descriptor)
             return result
 
-        return SimpleNamespace(syncfs=syncfs)
+        return _Library(library, syncfs)
 
 
 _PATCHED = ("open", "close", "write", "ftruncate", "fsync", "replace", "rename", "unlink", "remove", "mkdir")
+
+
+class _Library:
+    """The C library with another `syncfs`."""
+
+    def __init__(self, library: Any, syncfs: Callable[[int], int]) -> None:
+        self._library = library
+        self.syncfs = syncfs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)

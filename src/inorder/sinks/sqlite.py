@@ -312,8 +312,14 @@ def translate_sqlite_error(
         return OperatorError(f"{path} is not an SQLite database; it was not changed")
     if code == sqlite3.SQLITE_CORRUPT:
         return IntegrityError(f"{path} is damaged ({error}); remove it and run again")
-    if code in _INFRASTRUCTURE_CODES:
+    if code in _INFRASTRUCTURE_CODES or (code == sqlite3.SQLITE_CANTOPEN and _is_usable(path)):
         return InfrastructureError(f"{path}: {doing}: {error}")
     if code in _PATH_CODES:
         return OperatorError(f"{path}: {doing}: {error}")
     return OperatorError(f"{path}: {doing}: SQL failed: {error}")
+
+
+def _is_usable(path: str) -> bool:
+    """Whether a database at this path could be opened, or created: if not, the disk is full, or fails."""
+    is_file = os.path.isfile(path) and os.access(path, os.R_OK | os.W_OK)
+    return os.access(os.path.dirname(path) or ".", os.W_OK) and (is_file or not os.path.lexists(path))
