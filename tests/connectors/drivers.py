@@ -2,11 +2,13 @@
 
 import json
 import os
+import random
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,11 +66,16 @@ class Drivers:
         """The exit code of the command line; a negative one is a signal."""
         return int(self._read())
 
-    def wait_or_kill(self, pid: int, seconds: float) -> int:
-        """Kill the process unless it ends within this time. Returns its exit code."""
-        if not self.has_ended(seconds):
+    def run_or_kill(self, arguments: Sequence[str], chance: random.Random, longest_s: float) -> tuple[int, float]:
+        """Start a command line, and kill it at a random moment, unless it ends before. Returns its exit code, and the
+        longest time to wait next: what one that ended has taken, or kills would come too late on a fast disk."""
+        began_s = time.monotonic()
+        pid = self.start(*arguments)
+        if not self.has_ended(chance.uniform(0.0, longest_s)):
             os.kill(pid, signal.SIGKILL)
-        return self.wait()
+        code = self.wait()
+        assert code in (0, -signal.SIGKILL), self.log.read_text()
+        return code, longest_s if code else min(longest_s, time.monotonic() - began_s)
 
     def has_ended(self, seconds: float) -> bool:
         """Whether the command line ends within this time."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.drivers import Drivers, open_drivers
+from tests.connectors.drivers import open_drivers
 from tests.connectors.run_targets import RunTarget, open_target
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -42,13 +42,6 @@ def change(sources: Path, chance: random.Random, edition: int) -> None:
             path.write_text("\n\n".join(f"# Part {part} of {number}\n\nEdition {edition}." for part in parts))
 
 
-def run_until_killed(drivers: Drivers, line: list[str], chance: random.Random, duration_s: float) -> int:
-    """Run, and kill the driver at a random moment. Returns its exit code."""
-    code = drivers.wait_or_kill(drivers.start(*line), chance.uniform(0.0, duration_s))
-    assert code in (0, -signal.SIGKILL), drivers.log.read_text()
-    return code
-
-
 @pytest.mark.parametrize("seed", range(TESTS))
 def test_a_run_with_worker_processes_that_is_killed_again_and_again_ends_like_an_undisturbed_one(
     target: RunTarget, seed: int, tmp_path: Path
@@ -70,7 +63,7 @@ def test_a_run_with_worker_processes_that_is_killed_again_and_again_ends_like_an
             edition += 1
             code = -signal.SIGKILL
             while code != 0 and kills < KILLS:
-                code = run_until_killed(drivers, find_line("killed"), chance, duration_s)
+                code, duration_s = drivers.run_or_kill(find_line("killed"), chance, duration_s)
                 kills += code != 0
         for place in ("killed", "undisturbed"):
             assert drivers.run(*find_line(place)) == 0, drivers.log.read_text()

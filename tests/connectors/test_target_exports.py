@@ -172,8 +172,7 @@ def test_lance_killed_at_random_moments_ends_equal_to_the_index(seed: int, editi
             line = ["export", "--to", f"lance://{tmp_path}/tables", "--data", str(data)]
             code = -signal.SIGKILL
             while code != 0 and kills < KILLS:
-                code = drivers.wait_or_kill(drivers.start(*line), chance.uniform(0.0, duration_s))
-                assert code in (0, -signal.SIGKILL), drivers.log.read_text()
+                code, duration_s = drivers.run_or_kill(line, chance, duration_s)
                 kills += code != 0
         assert drivers.run(*line) == 0, drivers.log.read_text()
     assert read("lance", tmp_path) == list_index(data)

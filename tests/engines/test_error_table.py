@@ -127,7 +127,17 @@ def test_a_function_takes_its_mapping_along() -> None:
         (http_error(404, Retry_After="120"), 0),
         (http_error(429, Retry_After=f"{RETRY_AFTER_S_MAX:g}"), int(RETRY_AFTER_S_MAX) * 1000),
     ],
-    ids=["seconds", "none", "a date", "nonsense", "no date", "of a response", "of a StageError", "of no retry", "the longest"],
+    ids=[
+        "seconds",
+        "none",
+        "a date",
+        "nonsense",
+        "no date",
+        "of a response",
+        "of a StageError",
+        "of no retry",
+        "the longest",
+    ],
 )
 def test_the_wait_that_a_server_asks_for_is_not_shortened_by_the_truncated_clock(
     error: BaseException, wait_ms: int

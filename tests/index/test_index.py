@@ -1,7 +1,6 @@
 """Building an index and keeping it up to date: the same bits for the same files, however they came to be there."""
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -139,28 +138,31 @@ def test_killed_again_and_again_it_is_the_same_index(project: Project, kills: in
     assert len(names) == len(set(names)) == len(FILES) + 60
 
 
+KILLED_AT_ROWS = """
+import os, signal, sys
+from inorder.cli.app import run_program
+from inorder.sinks.manifest import ManifestSink
+rows, manifest = int(sys.argv.pop(1)), sys.argv.pop(1)
+apply = ManifestSink.apply
+
+def apply_and_die(self, entries):
+    position = apply(self, entries)
+    if os.path.exists(manifest) and open(manifest, "rb").read().count(b"\\n") >= rows:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return position
+
+ManifestSink.apply = apply_and_die
+run_program()
+"""
+
+
 def kill_after(project: Project, rows: int) -> None:
-    manifest = project.data / "manifests" / "index.jsonl"
-    command = [
-        sys.executable,
-        "-m",
-        "inorder",
-        "run",
-        "src",
-        "--dense",
-        "hash:16",
-        "--data",
-        str(project.data),
-        "--quiet",
-        "--set",
-        "max_queue=2",
-    ]
-    process = subprocess.Popen(command, cwd=project.folder, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not (manifest.exists() and manifest.read_bytes().count(b"\n") >= rows):
-        os.sched_yield()
-    assert process.poll() is None, "it had ended before it was killed"
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=GUARD_S)
+    """Run, in a process that kills itself when the manifest has so many rows."""
+    manifest = str(project.data / "manifests" / "index.jsonl")
+    command = ["run", "src", "--dense", "hash:16", "--data", str(project.data), "--quiet", "--set", "max_queue=2"]
+    program = [sys.executable, "-c", KILLED_AT_ROWS, str(rows), manifest, *command]
+    ended = subprocess.run(program, cwd=project.folder, stderr=subprocess.PIPE, timeout=GUARD_S, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
 
 
 @pytest.mark.req("IDX-4", "CMP-3")

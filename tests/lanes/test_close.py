@@ -214,7 +214,6 @@ def test_leaving_the_block_by_an_exception_cancels_what_waits(make_lane: MakeLan
 
 
 def test_a_dynamic_lane_ends_with_all_its_threads(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
-    before = set(threading.enumerate())
     lane = make_lane("dynamic", min_concurrency=1, max_concurrency=3, scale_up_after_s=5)
     for _ in range(3):
         lane.submit(gate.hold)
@@ -222,9 +221,12 @@ def test_a_dynamic_lane_ends_with_all_its_threads(make_lane: MakeLane, gate: Gat
     time.advance(5)
     lane.tick()
     gate.await_arrivals()
+    threads = lane_threads("dynamic")
+    assert len(threads) > 1
     gate.open()
     assert lane.close()
-    assert wait_for_end([thread for thread in threading.enumerate() if thread not in before])
+    assert wait_for_end(threads)
+    assert lane_threads("dynamic") == []
 
 
 # Taking tasks back

@@ -51,14 +51,13 @@ def test_worker_threads_are_daemons(make_lane: MakeLane, gate: Gate) -> None:
 
 
 def test_a_fixed_lane_has_no_further_thread(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
-    before = set(threading.enumerate())
-    lane = make_lane(max_concurrency=1, capacity=5)
+    lane = make_lane("fixed", max_concurrency=1, capacity=5)
     lane.submit(gate.hold)
     gate.await_arrivals()
     lane.submit(gate.hold)
     time.advance(1e6)
     lane.tick()
-    assert len(set(threading.enumerate()) - before) == 1
+    assert len(lane_threads("fixed")) == 1
     assert lane.statistics().concurrency == 1
 
 
