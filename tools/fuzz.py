@@ -2,8 +2,9 @@
 
 Each target of `tests/fuzz/targets.py` is run in a process of its own, for an equal share of the time. An exception that
 the target does not expect, 20 seconds for one input, or 2 GiB of memory is a fault: the input is left in
-`build/fuzz/TARGET/`, and the exit code is 1. With `--keep`, the smallest inputs that cover what was reached are written
-to `tests/fuzz/found/`, which `tests/fuzz/test_replay.py` repeats. The JSON API of `inorder serve` gets requests from
+`build/fuzz/TARGET/`, and the exit code is 1. With
+`--keep`, it begins with our own documents alone, and some inputs that reached something new are written to
+`tests/fuzz/found/`, which `tests/fuzz/test_replay.py` repeats. The JSON API of `inorder serve` gets requests from
 schemathesis.
 """
 
@@ -20,8 +21,8 @@ WORK = ROOT / "build" / "fuzz"
 API = "json-api"
 ITEM_S_MAX = 20
 MEMORY_MB_MAX = 2048
-KEPT_MAX = 40
-KEPT_BYTES_MAX = 2048
+KEPT_MAX = 30
+KEPT_BYTES_MAX = 1500
 """Of each target, inputs that are kept, and the size of each."""
 
 
@@ -30,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="default: all")
     parser.add_argument("--seconds-max", type=float, default=60, metavar="S", help="for all targets together")
-    parser.add_argument("--keep", action="store_true", help="write the smallest inputs to tests/fuzz/found/")
+    parser.add_argument("--keep", action="store_true", help="write some inputs to tests/fuzz/found/")
     parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -54,10 +55,12 @@ def run_target(name: str, seconds: int, *, keeps: bool) -> bool:
     if name == API:
         return check_api(seconds)
     place = WORK / name
-    corpus = place / "corpus"
+    corpus = place / ("kept" if keeps else "corpus")
     corpus.mkdir(parents=True, exist_ok=True)
     limits = [f"-timeout={ITEM_S_MAX}", f"-rss_limit_mb={MEMORY_MB_MAX}", f"-artifact_prefix={place}/"]
-    done = start(name, f"-max_total_time={seconds}", "-print_final_stats=1", *limits, str(corpus))
+    command = [sys.executable, "-m", "tools.fuzz", "--child", name, "own" if keeps else "all"]
+    command += [f"-max_total_time={seconds}", "-print_final_stats=1", *limits, str(corpus)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     (place / "log.txt").write_bytes(done.stdout)
     log = done.stdout.decode("utf-8", "replace")
     units = re.findall(r"number_of_executed_units:\s+(\d+)", log) or ["?"]
@@ -66,7 +69,7 @@ def run_target(name: str, seconds: int, *, keeps: bool) -> bool:
     result = "no fault" if done.returncode == 0 else f"FAULT: {written[-1] if written else place / 'log.txt'}"
     print(f"{name:<22}{units[-1]:>12}{edges[-1]:>8}{len(list(corpus.iterdir())):>8}  {result}", flush=True)
     if keeps and done.returncode == 0:
-        keep(name, place)
+        keep(name, corpus)
     return done.returncode == 0
 
 
@@ -99,43 +102,34 @@ def check_api(seconds: int) -> bool:
     return done.returncode == 0
 
 
-def start(name: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run atheris with these arguments of libFuzzer."""
-    command = [sys.executable, "-m", "tools.fuzz", "--child", name, *arguments]
-    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-
-
-def keep(name: str, place: Path) -> None:
-    """Write the smallest inputs that cover what all of them cover, one line of base64 each."""
-    merged = place / "merged"
-    shutil.rmtree(merged, ignore_errors=True)
-    merged.mkdir()
-    start(name, "-merge=1", f"-max_len={KEPT_BYTES_MAX}", str(merged), str(place / "corpus"))
-    found = sorted((path.read_bytes() for path in merged.iterdir()), key=lambda data: (len(data), data))
-    step = max(1, len(found) // KEPT_MAX)
+def keep(name: str, corpus: Path) -> None:
+    """Write some of the inputs that reached something new, one line of base64 each: small ones and larger ones, and
+    those that were faults once, which are named after that."""
+    found = sorted(path for path in corpus.iterdir() if path.stat().st_size <= KEPT_BYTES_MAX)
+    kept = {path.read_bytes() for path in found if "-" in path.name}
+    others = sorted((path.read_bytes() for path in found), key=lambda data: (len(data), data))
+    kept.update(others[:: max(1, len(others) // KEPT_MAX)][:KEPT_MAX])
     file = ROOT / "tests" / "fuzz" / "found" / f"{name}.txt"
     file.parent.mkdir(exist_ok=True)
-    file.write_text("".join(f"{base64.b64encode(data).decode()}\n" for data in found[::step][:KEPT_MAX]), "ascii")
+    file.write_text("".join(f"{base64.b64encode(data).decode()}\n" for data in sorted(kept)), "ascii")
 
 
-def fuzz(name: str, *arguments: str) -> int:
-    """Fuzz a target in this process, until libFuzzer ends it."""
+def fuzz(name: str, seeds_from: str, *arguments: str) -> int:
+    """Fuzz a target in this process, until libFuzzer ends it. `seeds_from`: `own` or `all`."""
     import atheris
 
     with atheris.instrument_imports(include=["inorder"], enable_loader_override=False):
         from tests.fuzz.targets import TARGETS
 
         target = TARGETS[name]
-        seeds = list(target.seeds())
+        seeds = [*target.seeds(), *(target.further_seeds() if seeds_from == "all" else ())]
         for seed in seeds:  # imports whatever is imported late
             target.check(seed)
-    folder = WORK / name / "seeds"
+    folder = WORK / name / f"{seeds_from}-seeds"
     folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
         (folder / f"{number:04}").write_bytes(seed)
-    further = [str(folder)] if not any(each.startswith("-merge") for each in arguments) else []
-    length = [] if any(each.startswith("-max_len") for each in arguments) else [f"-max_len={target.bytes_max}"]
-    atheris.Setup([name, *length, *arguments, *further], target.check)
+    atheris.Setup([name, f"-max_len={target.bytes_max}", *arguments, str(folder)], target.check)
     atheris.Fuzz()
     return 0
 

@@ -37,6 +37,8 @@ class Target(NamedTuple):
     check: Check
     seeds: Callable[[], Iterable[bytes]]
     bytes_max: int = 4096
+    further_seeds: Callable[[], Iterable[bytes]] = tuple
+    """Documents of others, which a checkout need not have. What is made from them is not kept in the repository."""
 
 
 @contextlib.contextmanager
@@ -382,18 +384,22 @@ def _make_tools() -> Any:
 
 
 def _seed_readers(kind: str) -> Iterator[bytes]:
-    from inorder.documents.readers.sniff import HEAD_BYTES, sniff
     from tests.documents.test_any_input import SEEDS
 
     yield SEEDS.get(kind, b"")
-    for folder in (_SAMPLE, SHARED):
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            if path.stat().st_size <= SEED_BYTES_MAX and sniff(path.name, path.read_bytes()[:HEAD_BYTES]) == kind:
-                yield path.read_bytes()
+    yield from _find_documents(_SAMPLE, kind)
 
 
-def _seed_packed_readers(kind: str) -> Iterator[bytes]:
-    for archive in _seed_readers(kind):
+def _find_documents(folder: Path, kind: str) -> Iterator[bytes]:
+    from inorder.documents.readers.sniff import HEAD_BYTES, sniff
+
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.stat().st_size <= SEED_BYTES_MAX and sniff(path.name, path.read_bytes()[:HEAD_BYTES]) == kind:
+            yield path.read_bytes()
+
+
+def _unfold_all(archives: Iterable[bytes]) -> Iterator[bytes]:
+    for archive in archives:
         with contextlib.suppress(zipfile.BadZipFile):
             yield unfold(archive)
 
@@ -515,11 +521,25 @@ WORDS = ("Fog horns, fogHorn.start2() at 40°; häuser 灯台 маяк d\u0327 e
 def _make_table() -> dict[str, Target]:
     from inorder.documents.readers.registry import PASSWORD_KINDS, READERS
 
-    readers = {
-        f"reader-{kind}": Target(partial(check_packed_reader, kind), partial(_seed_packed_readers, kind), 16_384)
-        if kind in PASSWORD_KINDS
-        else Target(partial(check_reader, kind), partial(_seed_readers, kind), 65_536 if kind == "pdf" else 4096)
+    archives_of_xml = {
+        f"reader-{kind}": Target(
+            partial(check_packed_reader, kind),
+            lambda kind=kind: _unfold_all(_seed_readers(kind)),
+            16_384,
+            lambda kind=kind: _unfold_all(_find_documents(SHARED, kind)),
+        )
         for kind in READERS
+        if kind in PASSWORD_KINDS
+    }
+    readers = {
+        f"reader-{kind}": Target(
+            partial(check_reader, kind),
+            partial(_seed_readers, kind),
+            65_536 if kind == "pdf" else 4096,
+            partial(_find_documents, SHARED, kind),
+        )
+        for kind in READERS
+        if kind not in PASSWORD_KINDS
     }
     archives = {
         f"archive-{name}": Target(partial(check_archive, each), partial(_seed_archives, each))
@@ -528,6 +548,7 @@ def _make_table() -> dict[str, Target]:
     mails = {f"archive-{each}": Target(partial(check_archive, each), _seed_mails) for each in ("eml", "mbox")}
     return {
         **readers,
+        **archives_of_xml,
         **archives,
         **mails,
         "sniff": Target(
