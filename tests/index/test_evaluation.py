@@ -163,3 +163,18 @@ def test_threads_may_ask_at_the_same_time(project: Project) -> None:
     for thread in threads:
         thread.join()
     assert answers == [["src/both.md", "src/fog.md"]] * 80
+
+
+@pytest.mark.parametrize("grade", ["--1", "9" * 5000, "1.5"])
+def test_a_grade_that_is_no_number_is_named_by_its_line(tmp_path: Path, grade: str) -> None:
+    (tmp_path / "queries.jsonl").write_text('{"id": "q", "text": "lamp"}\n')
+    (tmp_path / "qrels.tsv").write_text(f"q\td\t1\nq\te\t{grade}\n")
+    with pytest.raises(OperatorError, match="qrels.tsv, line 2: expected question, document and grade"):
+        read_questions(tmp_path / "queries.jsonl", tmp_path / "qrels.tsv")
+
+
+def test_a_question_that_is_nested_too_deeply_is_named_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").write_text("[" * 100_000)
+    (tmp_path / "qrels.tsv").write_text("q\td\t1\n")
+    with pytest.raises(OperatorError, match="queries.jsonl, line 1: expected a JSON object"):
+        read_questions(tmp_path / "queries.jsonl", tmp_path / "qrels.tsv")

@@ -6,6 +6,7 @@ question or not, give a difference of the means at least as large?
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,7 +74,7 @@ def read_questions(queries: Path, judgements: Path) -> list[JudgedQuestion]:
         try:
             row = msgspec.json.decode(line)
             question_id, text = str(row["id"] if "id" in row else row["_id"]), str(row["text"])
-        except (msgspec.DecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
             raise OperatorError(f"{queries}, line {number}: expected a JSON object with id and text") from None
         found.append(JudgedQuestion(question_id, text, grades.get(question_id, {})))
     return found
@@ -92,7 +93,7 @@ def _read_grades(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _is_whole(text: str) -> bool:
-    return text.lstrip("-").isdecimal() and text.isascii()
+    return re.fullmatch("-?[0-9]{1,9}", text) is not None
 
 
 def _read_lines(path: Path) -> Iterable[tuple[int, str]]:
