@@ -169,12 +169,12 @@ def test_threads_may_ask_at_the_same_time(project: Project) -> None:
 def test_a_grade_that_is_no_number_is_named_by_its_line(tmp_path: Path, grade: str) -> None:
     (tmp_path / "queries.jsonl").write_text('{"id": "q", "text": "lamp"}\n')
     (tmp_path / "qrels.tsv").write_text(f"q\td\t1\nq\te\t{grade}\n")
-    with pytest.raises(OperatorError, match="qrels.tsv, line 2: expected question, document and grade"):
+    with pytest.raises(OperatorError, match=r"qrels\.tsv, line 2: expected question, document and grade"):
         read_questions(tmp_path / "queries.jsonl", tmp_path / "qrels.tsv")
 
 
 def test_a_question_that_is_nested_too_deeply_is_named_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text("[" * 100_000)
     (tmp_path / "qrels.tsv").write_text("q\td\t1\n")
-    with pytest.raises(OperatorError, match="queries.jsonl, line 1: expected a JSON object"):
+    with pytest.raises(OperatorError, match=r"queries\.jsonl, line 1: expected a JSON object"):
         read_questions(tmp_path / "queries.jsonl", tmp_path / "qrels.tsv")
