@@ -1,10 +1,13 @@
 """Who indexes a folder meets the words of the product, not those of the engine."""
 
+import io
+import os
 import re
 
 import pytest
 
 from inorder.cli.commands import COMMANDS
+from inorder.cli.output import fit_lines
 from tests.cli.test_counts import FILES, QUICK
 from tests.pipeline.runs import write
 from tests.support.command_line import CommandLine
@@ -55,3 +58,24 @@ def test_everyday_commands_say_nothing_of_the_engine(cli: CommandLine) -> None:
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - OF_STAGES))
 def test_the_help_of_a_command_says_nothing_of_the_engine(cli: CommandLine, command: str) -> None:
     assert find_forbidden(cli.run(command, "--help", COLUMNS="200").out) == set()
+
+
+class Terminal(io.StringIO):
+    """A terminal of any width."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 2
+
+
+def test_long_lines_are_broken_and_what_follows_is_indented(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.get_terminal_size", lambda number: os.terminal_size((60, 24)))
+    words = "lamp " * 15
+    lines = fit_lines(["short", f"   {words}", words], Terminal())
+    assert lines[0] == "short"
+    assert all(len(line) <= 60 for line in lines)
+    starts = [len(line) - len(line.lstrip()) for line in lines]
+    assert starts == [0, 3, 3, 0, 2]
+    assert fit_lines([words], io.StringIO()) == [words]

@@ -403,3 +403,12 @@ class TestContinuous:
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert message in err
         assert not (tmp_path / ".inorder/store").exists()
+
+
+def test_other_files_beside_the_leases_do_not_matter(memory: Any) -> None:
+    address = parse_address("memory://bucket/leases")
+    assert address is not None
+    store = ObjectStore(address, by="--to")
+    store.write(f"{lease.FOLDER}00000007", b"{}")
+    store.write(f"{lease.FOLDER}notes.txt", b"of somebody else")
+    assert lease._list_numbers(store) == [7]

@@ -78,6 +78,7 @@ def test_the_attributes_of_an_exception_decide_before_the_table() -> None:
 def test_the_mapping_of_the_user_decides_before_everything(error: Exception, expected: tuple[str, bool]) -> None:
     failure = classify_error(error, give_up_on_network)
     assert (failure.category, failure.retryable) == expected
+    assert "ignored" not in failure.message
 
 
 def test_the_mapping_of_the_user_decides_before_the_exception_itself() -> None:

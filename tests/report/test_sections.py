@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from inorder.report import build_report, render_html
+from inorder.report.comparison import Delta
+from inorder.report.page.compare import _describe_change
 from tests.pipeline.runs import Library, write
 
 pytestmark = pytest.mark.req("VIS-1", "PIP-5")
@@ -92,3 +94,19 @@ def test_failures_that_differ_in_their_file_and_in_numbers_are_one_reason(librar
     [group] = run.failures.groups
     assert (group.count, len(group.examples), run.failures.total, len(run.failures.rows)) == (5, 3, 5, 5)
     assert "a run reads it again" in group.help
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "before", "after", "css"),
+    [
+        ("wall_ms", "ms", 100.0, 160.0, "bad"),
+        ("wall_ms", "ms", 100.0, 40.0, "fine"),
+        ("wall_ms", "ms", 100.0, 101.0, ""),
+        ("anything else", "", 100.0, 160.0, ""),
+    ],
+)
+def test_a_change_of_a_duration_is_marked_if_it_matters(
+    name: str, unit: str, before: float, after: float, css: str
+) -> None:
+    shown = _describe_change(Delta(name=name, unit=unit, before=before, after=after))
+    assert shown == f'<span class="{css}">{after - before:+.0f} %</span>'

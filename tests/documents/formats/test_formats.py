@@ -13,6 +13,7 @@ from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
+from inorder.documents.model import Formula, ListItem
 from inorder.documents.readers.converted.kinds import CONVERTED
 from inorder.documents.readers.registry import READERS, load_reader, reader_version
 from inorder.documents.readers.sniff import sniff
@@ -56,3 +57,24 @@ def test_docling_core_agrees(name: str) -> None:
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_the_kind_is_found_by_name_and_content(kind: str) -> None:
     assert sniff(NAMES[kind], SAMPLES[kind][:4096]) == kind
+
+
+def test_items_of_an_ordered_list_in_asciidoc_are_numbered_at_each_depth() -> None:
+    text = ". one\n.. deep\n.. deeper\n. two\n.. again\n* bullet\n\n== Next\n\n. first\n"
+    document = load_reader("asciidoc")(text.encode(), "name")
+    items = [(each.marker, each.depth, each.text) for each in document.blocks if isinstance(each, ListItem)]
+    assert items == [
+        ("1.", 0, "one"),
+        ("1.", 1, "deep"),
+        ("2.", 1, "deeper"),
+        ("2.", 0, "two"),
+        ("1.", 1, "again"),
+        ("-", 2, "bullet"),
+        ("1.", 0, "first"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["stem", "latexmath", "asciimath"])
+def test_a_block_of_mathematics_in_asciidoc_is_a_formula(kind: str) -> None:
+    document = load_reader("asciidoc")(f"[{kind}]\n++++\n\\[x^2\\]\n++++\n\n[{kind}]\ny + 1\n".encode(), "name")
+    assert [(type(each), each.text) for each in document.blocks] == [(Formula, "x^2"), (Formula, "y + 1")]

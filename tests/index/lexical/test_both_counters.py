@@ -4,6 +4,7 @@ content is published."""
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,11 @@ def test_the_index_is_the_same_with_either_counter(tmp_path: Path, use: Use) -> 
             hits.append([(hit.path, hit.score) for hit in data.search("light the lamp at dusk").hits])
     assert len(hashes) == 1
     assert hits[0] == hits[1] != []
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_every_letter_counts_as_its_small_one(counter: Any) -> None:
+    words = [f"q{chr(code)}q" for code in range(ord("a"), ord("z") + 1)]
+    small, capital = (counter("").count([text, ""]) for text in (" ".join(words), " ".join(words).upper()))
+    assert capital == small
+    assert small.vocabulary.split() == words

@@ -400,3 +400,7 @@ def test_forms_of_a_word_count_as_one_and_a_short_word_finds_what_begins_with_it
     assert both[0] == both[1] > 0 == both[3]
     beginning, _ = index.score([TermGroup(("\u6d77",), is_prefix=True)])
     assert (beginning > 0).tolist() == [False, False, True, False]
+
+
+def test_a_buffer_of_no_files_has_no_first_chunk() -> None:
+    assert TermBuffer().first is None

@@ -16,7 +16,7 @@ from tests.support.gates import GUARD_S
 
 def read_pages(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
     ctx.output("loud").write_text("READ")
-    ctx.measure(pages=item.meta["pages"], lines=10, provider="hash")
+    ctx.measure(provider="hash", pages=item.meta["pages"], lines=10)
     ctx.measure(pages=1)
 
 

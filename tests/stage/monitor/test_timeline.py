@@ -113,3 +113,13 @@ def test_the_samples_of_a_run_add_up_to_its_items(tmp_path: Path) -> None:
     assert seqs == dict.fromkeys(range(50), 1)
     assert sum(items for sample in samples for _, _, items in sample["busy"]) == 50
     assert (samples[-1]["committed"], samples[-1]["computed"]) == (50, 50)
+
+
+def test_durations_are_written_when_the_run_is_much_older_and_at_its_end(tmp_path: Path) -> None:
+    recorded = Recorded(tmp_path)
+    histograms = {"exec_ms": Histogram()}
+    written = []
+    for now_s, is_last in ((10.0, False), (10.1, False), (40.0, False), (40.1, True)):
+        recorded.recorder.record_histograms(now_s, histograms, is_last=is_last)
+        written.append(len(recorded.events("histograms")))
+    assert written == [1, 1, 2, 3]
