@@ -519,6 +519,7 @@ WORDS = ("Fog horns, fogHorn.start2() at 40°; häuser 灯台 маяк d\u0327 e
 
 
 def _make_table() -> dict[str, Target]:
+    from inorder.documents.readers.converted.kinds import CONVERTED
     from inorder.documents.readers.registry import PASSWORD_KINDS, READERS
 
     archives_of_xml = {
@@ -529,7 +530,7 @@ def _make_table() -> dict[str, Target]:
             lambda kind=kind: _unfold_all(_find_documents(SHARED, kind)),
         )
         for kind in READERS
-        if kind in PASSWORD_KINDS
+        if kind in PASSWORD_KINDS and kind not in CONVERTED  # another program parses those
     }
     readers = {
         f"reader-{kind}": Target(
