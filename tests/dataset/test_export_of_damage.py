@@ -69,12 +69,13 @@ def find_root(library: Path, table: str) -> int:
         os.unlink,
         lambda library: os.truncate(library, library.stat().st_size // 2 // PAGE * PAGE),
         lambda library: os.truncate(library, 100),
+        lambda library: os.truncate(library, 0),
         lambda library: zero_page(library, find_root(library, "results")),
         lambda library: zero_page(library, find_root(library, "results_by_key")),
         lambda library: zero_page(library, find_root(library, "items")),
         lambda library: zero_page(library, find_last_page(library)),
     ],
-    ids=["lost", "cut in half", "cut short", "results", "results by key", "items", "last page"],
+    ids=["lost", "cut in half", "cut short", "emptied", "results", "results by key", "items", "last page"],
 )
 def test_nothing_is_removed_because_data_cannot_be_read(
     folder: Path, damage: Callable[[Path], object], format_: str

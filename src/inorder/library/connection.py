@@ -31,10 +31,13 @@ when it begins after a crash."""
 
 
 def require_library_file(data: str) -> None:
-    """Raise IntegrityError if the library is missing although the pipeline has run in DATA."""
+    """Raise IntegrityError if the library is missing or empty although the pipeline has run in DATA."""
     path = library_path(data)
-    if not os.path.exists(path) and os.path.exists(f"{data}/journal/run.journal"):
-        raise IntegrityError(f"{path} is missing; restore it from a backup, or {_MAKE_AGAIN}")
+    if os.path.exists(f"{data}/journal/run.journal"):
+        if not os.path.exists(path):
+            raise IntegrityError(f"{path} is missing; restore it from a backup, or {_MAKE_AGAIN}")
+        if os.path.isfile(path) and not os.path.getsize(path):
+            raise IntegrityError(f"{path} is empty; restore it from a backup, or {_MAKE_AGAIN}")
 
 
 def library_path(data: str) -> str:
@@ -136,8 +139,8 @@ def connect_library(data: str) -> LibraryConnection:
     damaged one.
     """
     path = library_path(data)
+    require_library_file(data)
     if not os.path.exists(path):
-        require_library_file(data)
         require_current_data(data)
         raise OperatorError(f"no library in {data}; make one with `inorder run SRC`")
     with translate_os_errors(f"{path} cannot be opened"):
