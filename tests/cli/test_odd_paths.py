@@ -135,6 +135,13 @@ def test_pages_get_every_answer(here: Path, monkeypatch: pytest.MonkeyPatch, pat
     answer.json()
 
 
+def test_metrics_name_the_folder_in_its_spelling(here: Path) -> None:
+    data = here / os.fsdecode(b"data\xfc")
+    answer = make_client(data).get("/metrics")
+    assert answer.status_code == 200
+    assert spell(data.name).replace("\\", "\\\\") in answer.text
+
+
 def test_a_rerun_finds_nothing_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(here)
     outcome = Library(Path(os.fsdecode(b"data\xfc"))).run(os.fsdecode(b"docs\xfd"))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inorder.host.named_file import write_named
+from inorder.host.spelling import spell
 
 from .lane_metrics import LANE_FAMILIES, list_gauges, list_summaries
 from .latest import LatestRun, read_latest_runs
@@ -138,8 +139,8 @@ def format_head(name: str, kind: str, help_text: str) -> list[str]:
 
 
 def format_sample(name: str, labels: Mapping[str, str], value: float) -> str:
-    """One line. Backslashes, quotes and line breaks in labels are escaped."""
-    inside = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
+    """One line. Backslashes, quotes and line breaks in labels are escaped, and names that are not UTF-8 spelled."""
+    inside = ",".join(f'{label}="{spell(text).translate(_ESCAPES)}"' for label, text in labels.items())
     return f"{name}{{{inside}}} {value}"
 
 
