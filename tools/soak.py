@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,6 +43,8 @@ MARK = "SOAK_TURN"
 SETTINGS = {"INORDER_WINDOWS_ENTRIES": "8", "INORDER_QUIET": "true", "INORDER_WORKERS": "2", "INORDER_TIMEOUT_S": "60"}
 MODULES = ("inorder.pipeline.run", "inorder.pipeline.steps", "inorder.dataset.export.export", "inorder.watch.loop")
 DISK_BYTES = 64 * 2**20
+HANGS_S = 10 * GUARD_S
+"""The machine may be busy with something else."""
 WEIGHTS = {"kill": 10, "stop": 3, "halt": 1, "kill a worker": 2, "limit file sizes": 2, "fill the disk": 2}
 
 
@@ -127,7 +129,7 @@ class Turn:
         """Wait until a command has ended, after a signal that asks for it. Returns the exit code."""
         if number is not None and not self.drivers.has_ended(0):
             os.kill(pid, number)
-        if not self.drivers.has_ended(2 * GUARD_S):
+        if not self.drivers.has_ended(HANGS_S):
             os.kill(pid, signal.SIGKILL)
             self.drivers.wait()
             raise Finding(f"it hangs: {line}")
@@ -263,24 +265,25 @@ def take_turn(seed: int, root: Path, counts: Counter[str], disturbances: int, on
     folder = root / str(seed)
     (folder / "tmp").mkdir(parents=True)
     environment = {**SETTINGS, MARK: str(seed), "TMPDIR": str(folder / "tmp")}
-    with ExitStack() as stack:
-        disk = stack.enter_context(mount_disk(folder))
-        counts["turn" if disk else "turn without a disk that can be filled"] += 1
-        modules = [name for name in (*MODULES, *TARGETS) if find_spec(name)]
-        drivers = stack.enter_context(open_drivers(folder, environment, *modules))
-        turn = Turn(seed, folder, drivers, disk, counts)
-        try:
-            turn.do(disturbances, only)
-        except Finding as finding:
-            if disk and (disk / "data").exists():
-                shutil.copytree(disk / "data", folder / "killed" / "data of the disk")
-            return f"{finding}\n{drivers.log.read_text(errors='replace')[-2000:]}"
-        finally:
-            for pid in turn.list_processes():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-    shutil.rmtree(folder)
-    return ""
+    found = ""
+    try:
+        with mount_disk(folder) as disk, open_drivers(folder, environment, *MODULES) as drivers:
+            counts["turn" if disk else "turn without a disk that can be filled"] += 1
+            turn = Turn(seed, folder, drivers, disk, counts)
+            try:
+                turn.do(disturbances, only)
+            except Finding as finding:
+                found = f"{finding}\n{drivers.log.read_text(errors='replace')[-2000:]}"
+                if disk and (disk / "data").exists():
+                    shutil.copytree(disk / "data", folder / "killed" / "data of the disk")
+            finally:
+                for pid in turn.list_processes():
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+    finally:
+        if not found:
+            shutil.rmtree(folder)
+    return found
 
 
 @contextmanager
@@ -327,15 +330,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     root = Path(tempfile.mkdtemp(prefix="inorder-soak-"))
-    with ExitStack() as stack:
-        out = root / "simulator"
-        wait = None if options.turns else stack.enter_context(simulate(options.seconds, options.first, out))
-        findings = take_turns(options, root)
-        code = wait() if wait else 0
-    if wait:
-        print(f"simulator:\n{out.read_text()}", end="")
-    if not findings:
-        shutil.rmtree(root)
+    out = root / "simulator"
+    try:
+        with simulate(options.seconds, options.first, out) if not options.turns else nullcontext() as wait:
+            findings = take_turns(options, root)
+            code = wait() if wait else 0
+        if wait:
+            print(f"simulator:\n{out.read_text()}", end="")
+    finally:
+        out.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder of a turn that found something stays
+            root.rmdir()
     return 6 if findings else code
 
 

@@ -1,5 +1,6 @@
 """Worker processes that one engine of a run leaves to the next."""
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from tests.support.misbehaviour import Mischief, is_running, serve, wait_until, 
 
 from .test_engine import give, run_batch, take
 
+MUCH = 50_000
+"""Objects that count beside whatever else the garbage collector freezes."""
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.process]
 
 
@@ -45,6 +48,19 @@ class Releasing:
         if self._ends:
             os._exit(1)
         Path(self._path).write_text(str(os.getpid()))
+
+
+class Litter:
+    """A function that leaves garbage in cycles, and says what its process holds."""
+
+    def __init__(self) -> None:
+        self._itself = self
+        self._much = [[number] for number in range(MUCH)]
+
+    def __call__(self, _: Any) -> tuple[int, int]:
+        for each in self._much:
+            each.append(each)  # type: ignore[arg-type]
+        return len(os.listdir("/proc/self/fd")), (gc.get_freeze_count() + len(gc.get_objects())) // MUCH
 
 
 @pytest.fixture
@@ -82,6 +98,11 @@ def test_processes_end_when_they_are_closed_and_no_further_one_is_kept(idle: Idl
     [other] = run_engine(idle, whoami, 1)
     assert wait_until(lambda: not is_running(other))
     assert idle._processes == []
+
+
+def test_a_process_does_not_grow_with_the_number_of_engines(idle: IdleProcesses) -> None:
+    held = [run_engine(idle, Litter(), 1) for _ in range(7)]
+    assert held[3:] == [held[2]] * 4
 
 
 def test_a_process_that_was_killed_while_it_was_idle_is_replaced(idle: IdleProcesses) -> None:

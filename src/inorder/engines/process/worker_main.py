@@ -95,11 +95,12 @@ def worker_main(
     status = SharedStatus(status_descriptor)
     os.close(status_descriptor)
     statuses.append(status)
-    results = _ResultBuffer(connection)
+    results, guard = _ResultBuffer(connection), ProcessGuard()
     with contextlib.suppress(EOFError, OSError):
         message = LOAD + function_pickle
         while True:
             if message.startswith(LOAD):
+                was_used = bool(runners)
                 runners.clear()
                 try:
                     function = pickle.loads(memoryview(message)[len(LOAD) :])
@@ -110,9 +111,12 @@ def worker_main(
                 if memory_bytes_max is not None and (problem := limit_address_space(memory_bytes_max)):
                     connection.send_bytes(problem.encode())
                     return
-                gc.freeze()
+                if was_used:
+                    gc.collect()  # what the last run has left; frozen, it would stay
+                else:
+                    gc.freeze()
                 gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
-                runners.append(_BatchRunner(results, status, function, recycle_resident_bytes))
+                runners.append(_BatchRunner(results, status, guard, function, recycle_resident_bytes))
                 connection.send_bytes(READY)
             elif message == RELEASE:
                 runners[0].release()
@@ -242,15 +246,16 @@ class _BatchRunner:
         self,
         results: _ResultBuffer,
         status: SharedStatus,
+        guard: ProcessGuard,
         function: Callable[[Any], Any],
         resident_bytes_max: int | None,
     ) -> None:
         self._results = results
         self._status = status
+        self._guard = guard
         self._function = function
         self._classify = get_classify(function)
         self._lookahead: Lookahead | None = get_lookahead(function)
-        self._guard = ProcessGuard()
         self._resident_bytes_max = resident_bytes_max
         """Above this the rest of a batch is left to the next process."""
         self._unchecked: list[PackedTask] = []
