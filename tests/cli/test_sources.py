@@ -174,3 +174,15 @@ def test_forget_says_how_many_answers_of_models_hold_text_of_removed_files(two: 
     ended = run(two, "forget", "docs")
     assert "1 answer of models about removed files stay: inorder answers --orphans --remove" in ended.err
     assert run(two, "answers", "--orphans", "--remove").out == "removed 1 answers; 1 stay\n"
+
+
+@pytest.mark.process
+@pytest.mark.req("MOD-2")
+def test_answers_are_looked_for_in_the_file_that_the_last_run_has_used(two: CommandLine) -> None:
+    answer = Answer(text="horn", tokens_in=9, tokens_out=1, finish_reason="stop", model="m", seconds=0.1)
+    with AnswerStore(str(two.folder / "shared.sqlite")) as store:
+        store.keep(Question(model="http://h/v1#m", prompt="Read it.", input_key="f#1"), answer)
+    assert run(two, "answers").out == ""
+    (two.folder / "docs" / "c.md").write_text("# A bell\n")
+    assert run(two, "run", "docs", *IN_THREADS, "--set", "answers=shared.sqlite").code == 0
+    assert "http://h/v1#m" in run(two, "answers").out

@@ -176,10 +176,10 @@ def test_an_item_that_would_exceed_a_limit_on_money_stops_the_run_and_has_not_fa
     driver.pull()
     driver.finish(0)
     driver.pull()
-    reached = Failure(category=Category.PROVIDER, message="no money", retryable=True, budget="--cost-max 1 is reached")
+    reached = Failure(category=Category.PROVIDER, message="no money", retryable=True, budget="cost_max=1 is reached")
     driver.answer(1, FAIL, failure=reached)
     driver.ack()
     summary = driver.kernel.summary
     assert summary is not None
-    assert (summary.stop_kind, summary.cancel_reason) == ("budget", "--cost-max 1 is reached")
+    assert (summary.stop_kind, summary.cancel_reason) == ("budget", "cost_max=1 is reached")
     assert (summary.succeeded, summary.failed, summary.stopped_at, summary.retries) == (1, 0, 1, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from inorder.errors import OperatorError, StageError
 from inorder.models.answers import Answer, AnswerStore
-from inorder.models.budget import ModelBudget, Prices
+from inorder.models.budget import ModelBudget, SpendingLimits
 from inorder.models.client import ModelClient
 from inorder.models.http import KEY_VARIABLE, RefusedError
 from inorder.models.limits import ServerLimits
@@ -224,7 +224,7 @@ def test_requests_in_flight_never_exceed_a_limit_on_tokens_together(store: Answe
     limit = 400
     errors: list[StageError] = []
     with ModelServer(answer="lamp", latency_s=0.005) as server:
-        client = open_client(server, store, budget=ModelBudget(tokens_max=limit))
+        client = open_client(server, store, budget=ModelBudget(SpendingLimits(tokens_max=limit)))
 
         def work(numbers: range) -> None:
             for number in numbers:
@@ -243,20 +243,19 @@ def test_requests_in_flight_never_exceed_a_limit_on_tokens_together(store: Answe
     assert limit - 104 < used <= limit
     assert server.in_flight_max <= 3, "more could exceed the limit together"
     assert errors[0].budget == str(errors[0])
-    assert str(errors[0]).startswith("--model-tokens-max 400 is reached")
+    assert str(errors[0]).startswith("model_tokens_max=400 is reached")
 
 
 @pytest.mark.req("MOD-3")
 def test_money_is_counted_with_the_prices_of_the_user(store: AnswerStore) -> None:
-    prices = Prices(tokens_in=1_000_000, tokens_out=2_000_000)
     with ModelServer(answer="lamp") as server:
-        budget = ModelBudget(cost_max=15.0, prices=prices)
+        budget = ModelBudget(SpendingLimits(cost_max=15.0, price_in=1_000_000, price_out=2_000_000))
         client = open_client(server, store, budget=budget)
         client.ask(ask(client, output_tokens_max=2), make_page)
         cost = client.statistics().cost
         assert cost == 6.0 == budget.read().cost == server.tokens_in * 1.0 + server.tokens_out * 2.0
         client.ask(ask(client, 2, output_tokens_max=2), make_page)
-        with pytest.raises(StageError, match="--cost-max 15 is reached"):
+        with pytest.raises(StageError, match="cost_max=15 is reached"):
             client.ask(ask(client, 3, output_tokens_max=2), make_page)
         client.close()
         assert budget.read().cost <= 20.0
@@ -264,13 +263,13 @@ def test_money_is_counted_with_the_prices_of_the_user(store: AnswerStore) -> Non
 
 @pytest.mark.req("MOD-3")
 def test_a_limit_on_money_without_prices_is_a_usage_error() -> None:
-    with pytest.raises(OperatorError, match=r"--cost-max needs prices.*inorder\.toml"):
-        ModelBudget(cost_max=1.0)
+    with pytest.raises(OperatorError, match="cost_max needs prices: set model_price_in"):
+        SpendingLimits(cost_max=1.0)
 
 
 @pytest.mark.req("MOD-3")
 def test_a_request_that_fails_gives_back_what_it_has_reserved(store: AnswerStore) -> None:
-    budget = ModelBudget(tokens_max=1000)
+    budget = ModelBudget(SpendingLimits(tokens_max=1000))
     with ModelServer(faults=["wrong schema"]) as server:
         client = open_client(server, store, budget=budget)
         with pytest.raises(StageError, match="invalid"):

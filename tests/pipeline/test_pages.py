@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.cli.exit_codes import exit_code_of
 from inorder.documents.chunk.settings import ChunkSettings
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.convert.stored import unpack_document
@@ -257,3 +258,24 @@ def test_exports_are_equal_byte_for_byte_given_the_same_answers(
     third = make_library(tmp_path, server, data="third")
     third.run(docs, workers=3)
     assert first.read_content_hash() == second.read_content_hash() == third.read_content_hash()
+
+
+@pytest.mark.req("MOD-3", "CLI-3")
+def test_at_a_limit_on_money_a_run_stops_with_what_it_has_and_a_later_one_goes_on(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    """A page is declared with 1,500 tokens and 500 of its answer, and uses about 1,050."""
+    numbers = write_scans(docs, 6)
+    spending = SpendingLimits(cost_max=5000, price_in=1_000_000, price_out=1_000_000)
+    library = make_library(tmp_path, server, spending=spending, convert={"page_tokens_max": 500})
+    outcome = library.run(docs)
+    assert outcome.stop_kind == "budget"
+    assert "cost_max=5000 is reached" in str(outcome.cancel_reason)
+    assert exit_code_of(outcome) == 4
+    assert 0 < server.answered.total() < 6
+    assert server.tokens_in + server.tokens_out <= 5000
+    runs = 1
+    while library.run(docs).stop_kind is not None:
+        runs += 1
+        assert runs < 6
+    assert list_read(library) == list_asked(server) == numbers

@@ -37,7 +37,7 @@ LEASE_MS = 400
 AT_DEADLINE = Tick()
 FLAKY = Failure(category=Category.IO, message="busy", retryable=True)
 HOPELESS = Failure(category=Category.INPUT, message="unreadable")
-NO_MONEY = Failure(category=Category.PROVIDER, message="no money", retryable=True, budget="--cost-max 1 is reached")
+NO_MONEY = Failure(category=Category.PROVIDER, message="no money", retryable=True, budget="cost_max=1 is reached")
 
 
 def done(seq: int, attempt: int = 1) -> Envelope:

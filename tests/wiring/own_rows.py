@@ -244,6 +244,26 @@ def read_model_limit(field: str) -> Callable[[WiredRun], Any]:
     return probe
 
 
+def count_answered(*arguments: str, key: str = "", elsewhere: bool = False) -> Callable[[WiredRun], int]:
+    """How many of two pages the model answers. `elsewhere`: its server counts as one of another machine."""
+
+    def probe(run: WiredRun) -> int:
+        from inorder.extensions import consent
+        from inorder.testing import ModelServer
+        from tests.documents.pdf_files import draw_pdf
+
+        if elsewhere:
+            run.patch.setattr(consent, "_is_loopback", lambda host: False)
+        make_source(run, "a.pdf", draw_pdf(draw_page(1), draw_page(2)))
+        (run.folder / "key.txt").write_text("right\n")
+        with ModelServer(answer="# Lamps", key=key) as server:
+            reader = ("--reader", f"vision:{server.url}#m")
+            run.command("doctags", "docs", *reader, "--quiet", "--workers", "1", *arguments)
+            return server.answered.total()
+
+    return probe
+
+
 def draw_page(number: int) -> Any:
     from tests.pipeline.scans import draw_scan
 
@@ -283,6 +303,13 @@ OWN_ROWS = index_rows(
     OptionRow("model_tokens_per_minute", read_model_limit("tokens_per_minute"), [(10**6, 10**6), (10**7, 10**7)]),
     OptionRow("model_attempts_max", read_model_limit("attempts_max"), [(3, 3), (4, 4)]),
     OptionRow("model_deadline_s", read_model_limit("deadline_s"), [(30.0, 30.0), (40.0, 40.0)]),
+    OptionRow("model_tokens_charged", read_model_limit("tokens_charged"), [("declared", "declared"), ("used", "used")]),
+    OptionRow("model_tokens_max", count_answered(), [(10, 0), (10**6, 2)]),
+    OptionRow("cost_max", count_answered("--set", "model_price_in=100"), [(0.01, 0), (100.0, 2)]),
+    OptionRow("model_price_in", count_answered("--set", "cost_max=1"), [(0.01, 2), (1e6, 0)]),
+    OptionRow("model_price_out", count_answered("--set", "cost_max=1"), [(0.01, 2), (1e6, 0)]),
+    OptionRow("model_key_file", count_answered(key="right"), [("none", 0), ("key.txt", 2)]),
+    OptionRow("send", count_answered(elsewhere=True), [(False, 0), (True, 2)]),
     OptionRow("steps", read_with_step, [("none", False), ("wired_step:step", True)]),
     OptionRow("html", read_page, [("article", 2), ("full", 4)]),
     OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),

@@ -24,9 +24,11 @@ from inorder.cli.settings import Settings, SettingsReader, StageSettings, Value,
 from inorder.cli.stage_runner import EXPORT, prepare_export
 from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError, require
+from inorder.extensions.consent import require_consent
 from inorder.extensions.trust import require_trusted, trust_recorded
 from inorder.host.blas import limit_blas_threads
 from inorder.host.memory import limit_free_memory
+from inorder.models.answers import NAME as ANSWERS
 from inorder.stage.data_layout import require_current_data, require_directory
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import is_address
@@ -50,6 +52,8 @@ _SETTINGS = "settings"
 """What `origin` of a run has: the settings of its steps."""
 SOURCE = "source"
 """What the address of a remote source is called where it needs trust."""
+_IN_DATA = "none"
+"""The setting `answers` of a run that keeps answers in DATA."""
 _MANIFESTS = ("doctags", "chunk", "index")
 """Manifests that every run begins with a row about itself."""
 
@@ -129,6 +133,12 @@ def list_trust(data: str) -> list[tuple[str, str]]:
     provider = read_vectors_provider(data)  # that of the index, which may be another one
     found += [("dense", provider)] if provider and ALL["dense"].needs_trust(provider) else []
     return found + [(SOURCE, source) for source in _list_remote(list_known_sources(data))]
+
+
+def find_answers_file(data: str) -> str:
+    """Return the path of the file with the answers of models that the last run of DATA has used."""
+    recorded = _read_recorded(data).get("doctags", {}).get("answers", _IN_DATA)
+    return os.path.join(data, ANSWERS) if recorded == _IN_DATA else os.path.abspath(recorded)
 
 
 def _require_trusted(data: str, own: Mapping[str, Mapping[str, Any]], given: Mapping[str, Mapping[str, Any]]) -> None:
@@ -341,6 +351,9 @@ def run_request(
     claim_stdout()
     limit_blas_threads()
     limit_free_memory()
+    settings = request.settings
+    if settings.convert.model:
+        require_consent(settings.convert.model, "images of pages", info, is_agreed=settings.send)
     outcome = run_pipeline(request, kept)
     if report is not None:
         report(outcome)

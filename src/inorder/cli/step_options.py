@@ -75,6 +75,48 @@ OWN = {
         ),
         _model("attempts_max", IntegerType(1, 1000, unit="attempts"), "Attempts per request before its page fails."),
         _model("deadline_s", SecondsType(), "Time for a request with all its attempts."),
+        _model(
+            "tokens_charged",
+            ChoiceType("declared", "used"),
+            "What the server counts per minute: what a request declares, with its longest answer, or what it has used.",
+        ),
+        _content(
+            "model_tokens_max",
+            IntegerType(1, 10**12, "none", unit="tokens"),
+            "Most tokens that a run uses. At the limit it stops, and can be resumed.",
+            path="spending.tokens_max",
+        ),
+        _content(
+            "cost_max",
+            NumberType("none", unit="money"),
+            "Most money that a run spends, at the prices that are set. At the limit it stops, and can be resumed.",
+            path="spending.cost_max",
+        ),
+        _content(
+            "model_price_in",
+            NumberType("none", unit="money"),
+            "What a million tokens of requests cost.",
+            path="spending.price_in",
+        ),
+        _content(
+            "model_price_out",
+            NumberType("none", unit="money"),
+            "What a million tokens of answers cost.",
+            path="spending.price_out",
+        ),
+        _content(
+            "model_key_file",
+            TextType(),
+            "File with the key of the server in its first line.",
+            "FILE",
+            needs_trust=unless("none"),
+        ),
+        _content(
+            "send",
+            FlagType(),
+            "Agree that images of pages are sent to a server that is not on this machine.",
+            needs_trust=unless(False),
+        ),
         _content(
             "steps",
             TextType(),

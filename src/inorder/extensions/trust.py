@@ -63,6 +63,17 @@ def require_trusted(data: str, key: str, value: str) -> None:
         )
 
 
+def is_sending_agreed(place: str) -> bool:
+    """Whether the user has agreed that content is sent to a server."""
+    return _hash("send", place) in _read_agreed()
+
+
+def agree_to_sending(place: str) -> None:
+    """Agree that content is sent to a server. If that cannot be written, the next run asks again."""
+    with contextlib.suppress(OSError):
+        _add(_hash("send", place), f"send {place}")
+
+
 def describe_untrusted(file: str, keys: list[str]) -> str:
     """Return what is said of keys in a file that the user has not agreed to."""
     return (

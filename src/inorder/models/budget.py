@@ -14,23 +14,15 @@ from inorder.errors import StageError, require
 _MILLION = 1_000_000
 
 
-class Prices(msgspec.Struct, frozen=True, kw_only=True):
-    """What a million tokens cost.
-
-    >>> Prices(tokens_in=0.5, tokens_out=2.0).cost(1_000_000, 500_000)
-    1.5
-    """
-
-    tokens_in: float
-    tokens_out: float
-
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Return what so many tokens cost."""
-        return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / _MILLION
-
-
 class SpendingLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may spend on models, and the prices of the user. None: no limit, or no price."""
+    """What a run may spend on models, and the prices of the user. None: no limit, or no price.
+
+    >>> SpendingLimits(price_in=0.5, price_out=2.0).cost(1_000_000, 500_000)
+    1.5
+
+    Raises:
+        OperatorError: There is a limit on money and no price.
+    """
 
     tokens_max: int | None = None
     cost_max: float | None = None
@@ -39,16 +31,20 @@ class SpendingLimits(msgspec.Struct, frozen=True, kw_only=True):
     price_out: float | None = None
     """What a million tokens of answers cost."""
 
-    @property
-    def prices(self) -> Prices | None:
-        """The prices; None: there are none. A price that is not given is 0."""
-        if self.price_in is None and self.price_out is None:
-            return None
-        return Prices(tokens_in=self.price_in or 0.0, tokens_out=self.price_out or 0.0)
+    def __post_init__(self) -> None:
+        require(
+            self.cost_max is None or self.has_prices,
+            "cost_max needs prices: set model_price_in and model_price_out, which are for a million tokens",
+        )
 
-    def make_budget(self) -> "ModelBudget":
-        """Return the budget of a run. Raises OperatorError for a limit on money without prices."""
-        return ModelBudget(tokens_max=self.tokens_max, cost_max=self.cost_max, prices=self.prices)
+    @property
+    def has_prices(self) -> bool:
+        """Whether there is a price. One that is not given is 0."""
+        return self.price_in is not None or self.price_out is not None
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Return what so many tokens cost."""
+        return (tokens_in * (self.price_in or 0.0) + tokens_out * (self.price_out or 0.0)) / _MILLION
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,31 +58,23 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelBudget:
-    """The limits of a run, shared by all its models. None: no limit. Thread-safe.
+    """The limits of a run, shared by all its models. Thread-safe.
 
-    >>> budget = ModelBudget(tokens_max=1000)
+    >>> budget = ModelBudget(SpendingLimits(tokens_max=1000))
     >>> reserved = budget.reserve(600, 200)
     >>> budget.settle(reserved, 600, 50)
     >>> budget.read().tokens
     650
     """
 
-    def __init__(
-        self, *, tokens_max: int | None = None, cost_max: float | None = None, prices: Prices | None = None
-    ) -> None:
-        require(
-            cost_max is None or prices is not None,
-            "--cost-max needs prices: set price_in and price_out, which are for a million tokens, in inorder.toml",
-        )
-        self.prices = prices
-        self._tokens_max = tokens_max
-        self._cost_max = cost_max
+    def __init__(self, limits: SpendingLimits | None = None) -> None:
+        self._limits = limits or SpendingLimits()
         self._changed = threading.Condition()
         self._spending = Spending()
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """Return what so many tokens cost; 0 without prices."""
-        return 0.0 if self.prices is None else self.prices.cost(tokens_in, tokens_out)
+        return self._limits.cost(tokens_in, tokens_out)
 
     def read(self) -> Spending:
         """Return what was spent."""
@@ -126,9 +114,9 @@ class ModelBudget:
 
     def _find_exceeded(self, tokens: int, cost: float) -> str | None:
         """Return which limit a request would exceed, in words."""
-        spent = self._spending
-        if self._tokens_max is not None and spent.tokens + spent.reserved_tokens + tokens > self._tokens_max:
-            return f"--model-tokens-max {self._tokens_max} is reached: {spent.tokens} tokens are used"
-        if self._cost_max is not None and spent.cost + spent.reserved_cost + cost > self._cost_max:
-            return f"--cost-max {self._cost_max:g} is reached: {spent.cost:.4g} is spent"
+        spent, limits = self._spending, self._limits
+        if limits.tokens_max is not None and spent.tokens + spent.reserved_tokens + tokens > limits.tokens_max:
+            return f"model_tokens_max={limits.tokens_max} is reached: {spent.tokens} tokens are used"
+        if limits.cost_max is not None and spent.cost + spent.reserved_cost + cost > limits.cost_max:
+            return f"cost_max={limits.cost_max:g} is reached: {spent.cost:.4g} is spent"
         return None

@@ -31,6 +31,7 @@ from inorder.executor import Executor
 from inorder.iteration import imap
 from inorder.library.reader import LibraryReader
 from inorder.models.answers import AnswerStore
+from inorder.models.budget import ModelBudget
 from inorder.models.client import ModelClient
 from inorder.models.question import Image, ModelInput, Question
 from inorder.models.validation import make_page_check
@@ -43,7 +44,7 @@ from inorder.stage.options import StageOptions
 from .names import DOCTAGS
 from .outcome import ModelTotals
 from .sources.classify import FileKind
-from .steps import PipelineSettings
+from .steps import NONE, PipelineSettings
 from .visit import FILE, decode_order, encode_order
 
 _AHEAD_MAX = 256
@@ -56,9 +57,20 @@ def require_access(settings: PipelineSettings, data: str) -> None:
     """Raise OperatorError if the server of the model refuses the key. A server that is down is waited for later."""
     with (
         AnswerStore(settings.find_answers_file(data)) as store,
-        closing(ModelClient(settings.convert.model, store, limits=settings.model)) as client,
+        closing(open_model(settings, store)) as client,
     ):
         client.require_access()
+
+
+def open_model(settings: PipelineSettings, store: AnswerStore) -> ModelClient:
+    """Return the model that reads pages."""
+    return ModelClient(
+        settings.convert.model,
+        store,
+        limits=settings.model,
+        budget=ModelBudget(settings.spending),
+        key_file="" if settings.model_key_file == NONE else settings.model_key_file,
+    )
 
 
 class AskedFile:
@@ -123,9 +135,7 @@ class PageFeed:
         self._wake: Callable[[], None] = lambda: None
         self._thread: threading.Thread | None = None
         self._store = AnswerStore(settings.find_answers_file(str(options.data)))
-        self._client = ModelClient(
-            self._convert.model, self._store, limits=settings.model, budget=settings.spending.make_budget()
-        )
+        self._client = open_model(settings, self._store)
         self._renderers = Executor(workers=count_cpus(), timeout_s=_RENDER_S, retries=_RENDER_ATTEMPTS - 1)
         self._passwords = read_passwords(settings.password_file)
 

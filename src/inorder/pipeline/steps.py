@@ -68,6 +68,10 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of the model that reads pages."""
     spending: SpendingLimits = SpendingLimits()
     """What a run may spend on models."""
+    model_key_file: str = NONE
+    """A file with the key of its server; `none`: the key is in the environment, if there is one."""
+    send: bool = False
+    """Whether the user agrees that pages are sent to its server."""
     pages_max: int | None = None
     """How many pages a run asks the model for; None: all that lack an answer."""
     fetch_concurrency: int = 16

@@ -11,12 +11,12 @@ from inorder.cli.data_dir import open_data
 from inorder.cli.option_spec import Section
 from inorder.cli.output import encode_json, format_table, info, print_json, print_out, stream_lines, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, make_option
+from inorder.cli.pipeline import find_answers_file
 from inorder.errors import OperatorError, require
 from inorder.host.named_file import read_named
 from inorder.library.opening import has_library
 from inorder.library.reader import LibraryReader
 from inorder.models import ledger
-from inorder.models.answers import NAME
 from inorder.models.ledger import AskedQuestion, Selection
 
 _DAY_S = 86_400
@@ -69,7 +69,7 @@ def answers(
     )
     require(not (orphans and (as_jsonl or prompt)), "--orphans counts or removes answers; omit --jsonl and --prompt")
     root = open_data(data).root if file is None or orphans else ""
-    path = os.path.join(root, NAME) if file is None else file
+    path = find_answers_file(root) if file is None else file
     require(file is None or os.path.exists(path), f"no such file: {path}")
     if not os.path.exists(path):
         _print_none(as_json=as_json)

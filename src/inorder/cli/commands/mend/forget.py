@@ -10,9 +10,8 @@ from inorder.cli.commands.look.answers import list_orphans
 from inorder.cli.data_dir import open_data
 from inorder.cli.output import info, pluralize, print_json
 from inorder.cli.parameters import DataOption, JsonOption, make_argument
-from inorder.cli.pipeline import read_recorded_request, require_library, run_request
+from inorder.cli.pipeline import find_answers_file, read_recorded_request, require_library, run_request
 from inorder.cli.settings import SettingsReader
-from inorder.models.answers import NAME
 from inorder.models.ledger import Selection, count_answers
 from inorder.pipeline.outcome import RunOutcome
 
@@ -50,7 +49,7 @@ def forget(
 
 def _report_answers(root: str) -> None:
     """Say how many answers of models hold text of files that DATA does not have any more."""
-    path = os.path.join(root, NAME)
+    path = find_answers_file(root)
     if os.path.exists(path) and (files := list_orphans(root, path, Selection())):
         count = count_answers(path, Selection(), files)
         info(f"{pluralize(count, 'answer')} of models about removed files stay: inorder answers --orphans --remove")
