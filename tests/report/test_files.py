@@ -197,3 +197,15 @@ def test_what_a_killed_run_has_committed_is_counted_by_its_journal(tmp_path: Pat
     report = build_report(tmp_path, dataset=False)
     assert report.runs[0].counts.done == 5
     assert "5 of 9 files are done and safe." in report.verdict.sentence
+
+
+def test_a_worker_is_there_until_its_process_has_ended() -> None:
+    workers = WorkerTimelineBuilder()
+    workers.join(0, 100)
+    workers.add_busy(0, 300, 50.0, 2)
+    workers.join(1, 120)
+    workers.lose(1, 400, "crash")
+    workers.close_part(900)
+    rows = {row.worker: row for row in workers.build(900).rows}
+    assert [(rows[number].first_ms, rows[number].last_ms) for number in (0, 1)] == [(100, 900), (120, 120)]
+    assert (rows[1].lost_at_ms, rows[1].lost_cause) == (400, "crash")

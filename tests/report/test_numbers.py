@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from inorder.report import trace as trace_module
 from tests.report.reading import report_of
 from tests.support.command_line import CommandLine
 
@@ -81,7 +82,7 @@ def test_the_charts_end_with_every_item_committed(cli: CommandLine) -> None:
     assert (window["start"], window["end"]) == (0, 12)
 
 
-def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine) -> None:
+def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.sources("one", "flaky 2", "three")
     cli.stage_in_process("count", "--retries", "1", "--set", "retry_backoff_s=0", "--set", "attempts_log=true")
     assert cli.run("report", "--trace", "trace.json").code == 0
@@ -96,6 +97,11 @@ def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine) -> No
     counters = [event["args"] for event in trace["traceEvents"] if event["ph"] == "C" and event["name"] == "committed"]
     assert counters[-1] == {"committed": 3}
     assert {event["s"] for event in trace["traceEvents"] if event["ph"] == "i"} == {"p"}
+    monkeypatch.setattr(trace_module, "EVENTS_MAX", 2)
+    assert cli.run("report", "--trace", "short.json").code == 0
+    short = json.loads((cli.folder / "short.json").read_text())
+    assert [event for event in short["traceEvents"] if event["ph"] == "X"] == attempts[:2]
+    assert short["otherData"]["limits"] == ["count: the first 2 attempts"]
     nowhere = cli.run("report", "--trace", "nowhere/trace.json")
     assert (nowhere.code, "choose another with --trace" in nowhere.err) == (2, True)
 

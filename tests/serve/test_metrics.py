@@ -14,6 +14,7 @@ import inorder
 from inorder.lanes import Lane, LaneConfig, LaneManager
 from inorder.serve.api.metrics import FILE_FAMILIES
 from inorder.serve.request_metrics import SERVER_FAMILIES
+from inorder.stage.monitor import latest
 from inorder.stage.monitor.lane_metrics import LANE_FAMILIES
 from inorder.stage.monitor.latest import read_latest_runs
 from inorder.stage.monitor.metrics import METRICS
@@ -199,3 +200,13 @@ def test_the_dashboard_uses_only_names_that_exist() -> None:
     assert {re.sub(r"_(bucket|count|sum)$", "", word) if word not in known else word for word in words} <= known
     assert len(words) >= 15
     assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_the_latest_snapshot_is_found_however_long_the_telemetry_is(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(site.data / "telemetry", tmp_path / "telemetry")
+    expected = read_latest_runs(str(tmp_path))
+    assert all(run.snapshot for run in expected)
+    monkeypatch.setattr(latest, "_TAIL_BYTES", 2)
+    assert read_latest_runs(str(tmp_path)) == expected
