@@ -141,6 +141,17 @@ def is_refused(iterate: Callable[[list[int]], None], taken: list[int]) -> bool:
     return False
 
 
+@pytest.mark.parametrize("file", ["library.sqlite", "library.sqlite-wal", "library.sqlite-journal"])
+def test_a_file_of_sqlite_that_finds_no_room_is_the_fault_of_the_disk(cli: CommandLine, file: str) -> None:
+    expected, log = run_undisturbed(cli)
+    with disk_of(cli.data, "no space", log.index(("create", file))) as disk:
+        ended = cli.run_in_process(*RUN)
+    assert (ended.code, disk.struck) == (1, ("create", file)), ended.err
+    assert_one_line(ended)
+    assert cli.run_in_process(*RUN).code == 0
+    assert read_published(cli.data) == expected
+
+
 def double(number: int) -> int:
     return 2 * number
 

@@ -97,6 +97,7 @@ def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine, monke
     counters = [event["args"] for event in trace["traceEvents"] if event["ph"] == "C" and event["name"] == "committed"]
     assert counters[-1] == {"committed": 3}
     assert {event["s"] for event in trace["traceEvents"] if event["ph"] == "i"} == {"p"}
+    assert trace_module._make("i", 1, 0, "mark", 7)["ts"] == 7000, "microseconds"
     monkeypatch.setattr(trace_module, "EVENTS_MAX", 2)
     assert cli.run("report", "--trace", "short.json").code == 0
     short = json.loads((cli.folder / "short.json").read_text())
