@@ -64,10 +64,10 @@ class Paragraph(Block, tag="paragraph"):
     """
 
     text: str
-    source: Literal["", "field", "note", "stamp", "footnote", "unsure"] = ""
+    source: Literal["", "field", "note", "stamp", "footnote", "unsure", "figure"] = ""
     """What it is if it is not running text: the value of a form field, a comment, a note or free text, a stamp, a
-    footnote, which begins with its number or name in brackets if the document has one, or text of which recognition was
-    not sure."""
+    footnote, which begins with its number or name in brackets if the document has one, text of which recognition was
+    not sure, or the labels of a figure."""
 
 
 class ListItem(Block, tag="list_item"):

@@ -16,6 +16,7 @@ from inorder.documents.readers.unicode import is_right_to_left
 from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
+from .figures import CAPTION_POINTS, find_figures, insert_figures
 from .formulas import join_formulas
 from .furniture.edges import count_furniture_rows
 from .layout import Region, split_regions
@@ -39,8 +40,6 @@ MARGIN_CHARACTERS_MAX = 150
 MARGIN_LINES_MIN = 5
 MARGIN_LINE_CHARACTERS_MIN = 30
 """Lines with fewer characters do not show where the text begins and ends."""
-CAPTION_POINTS = 40.0
-"""Maximum distance of a figure from its caption."""
 
 
 def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
@@ -48,14 +47,22 @@ def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     rows = page.rows
     headers, footers = count_furniture_rows(page, stats.edges)
     inner = rows[headers : len(rows) - footers]
+    figures = find_figures(page)
+    if figures:
+        labels = {label.order for figure in figures for label in figure.labels}
+        inner = [kept for row in inner if (kept := [segment for segment in row if segment.order not in labels])]
     found: list[AnyBlock] = [_make_furniture(row, "header", page.number) for row in rows[:headers]]
     rotated = _group_by_direction(page)
+    if figures:
+        kept_parts = ((way, [each for each in parts if each.order not in labels]) for way, parts in rotated.items())
+        rotated = {way: parts for way, parts in kept_parts if parts}
     main = _find_main_direction(inner, rotated)
     if main:
         found += _build_plain_paragraphs(inner, page)
         found += _rotate_back(build_body([*rotated.pop(main)], [], page, stats), main, page)
     elif inner:
         found += build_body(list(chain.from_iterable(inner)), inner, page, stats)
+    found = insert_figures(found, figures, page.number)
     for direction, segments in sorted(rotated.items()):
         found += _build_rotated(segments, direction, page, stats)
     found += [_make_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
@@ -104,7 +111,7 @@ def build_body(segments: list[Segment], rows: list[Row], page: PageText, stats: 
         _join_regions(found, blocks, page.text)
         found += blocks
     if page.graphics:
-        found = _attach_captions(found, page.graphics.pictures)
+        found = _attach_captions(found, page.graphics.pictures + page.graphics.drawings)
     return join_formulas(found)
 
 

@@ -51,8 +51,9 @@ def read_graphics(page: PdfPage) -> Graphics:
     view = PageView(page)
     pictures = view.boxes(_select(objects, kinds, pdfium.FPDF_PAGEOBJ_IMAGE))
     paths = _select(objects, kinds, pdfium.FPDF_PAGEOBJ_PATH)
+    drawings = view.boxes(_select(objects, kinds, pdfium.FPDF_PAGEOBJ_FORM))
     if len(paths) > PATHS_MAX:
-        return Graphics(pictures=pictures)
+        return Graphics(pictures=pictures, drawings=drawings)
     across: set[Rule] = set()
     down: set[Rule] = set()
     for path, box in zip(paths, view.boxes(paths), strict=True):
@@ -60,7 +61,7 @@ def read_graphics(page: PdfPage) -> Graphics:
         if box[2] - box[0] > THIN_POINTS < box[3] - box[1] and _count_points(path) > POINTS_OF_BOX:
             for line in view.lines(path):
                 _add_rules(line, across, down)
-    return Graphics(merge_rules(across), merge_rules(down), pictures)
+    return Graphics(merge_rules(across), merge_rules(down), pictures, drawings)
 
 
 def _select(objects: list[int], kinds: list[int], wanted: int) -> list[int]:

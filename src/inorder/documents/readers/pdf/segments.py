@@ -69,11 +69,13 @@ Rule = tuple[float, float, float]
 
 
 class Graphics(msgspec.Struct):
-    """Rules (horizontal and vertical lines) and pictures of a page."""
+    """Rules (horizontal and vertical lines), pictures and drawings of a page."""
 
     across: list[Rule] = []
     down: list[Rule] = []
     pictures: list[Box] = []
+    drawings: list[Box] = []
+    """What was set as one thing from another file, such as a chart."""
 
 
 Edge = Literal["header", "footer"]
