@@ -80,6 +80,10 @@ test-fast: $(STAMP) ## run the tests for the inner loop: nothing that starts a p
 test-browser: $(BROWSER_STAMP) ## install Chromium and test the report and `serve` in it; screenshots in build/screenshots
 	BROWSER_TESTS=1 $(RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/browser
 
+test-docling: $(STAMP) ## test that the newest docling-core reads what we write
+	$(RUN) -m pip install --quiet --disable-pip-version-check --upgrade --target build/docling docling-core
+	PYTHONPATH=build/docling $(RUN) -m pytest --requirements=off tests/documents/formats/test_formats.py tests/documents/doctags tests/documents/test_golden.py
+
 test-extras: $(STAMP) ## install and test the optional readers: OCR, docling, old office files
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling,old-office]'
 	$(RUN) -m pytest tests/documents/readers/test_ocr.py tests/documents/readers/test_docling.py tests/documents/formats/test_old_formats.py

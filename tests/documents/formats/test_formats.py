@@ -3,17 +3,19 @@
 INORDER_GOLDEN=1 python -m pytest tests/documents/formats/test_formats.py
 """
 
+import mimetypes
 import os
 from pathlib import Path
 
 import pytest
+from docling_core.types.doc.document import DoclingDocument
 
 from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
-from inorder.documents.model import Formula, ListItem
+from inorder.documents.model import Document, Formula, ListItem
 from inorder.documents.readers.converted.kinds import CONVERTED
 from inorder.documents.readers.registry import READERS, load_reader, reader_version
 from inorder.documents.readers.sniff import sniff
@@ -52,6 +54,25 @@ def test_docling_core_agrees(name: str) -> None:
     assert document.blocks
     assert document.reader == reader_version(kind)
     assert_docling_agrees(document)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_docling_core_loads_the_json_of_every_kind_with_what_it_says_of_the_file(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Types that only this machine knows do not count.
+    monkeypatch.setattr(mimetypes, "types_map", mimetypes.MimeTypes(filenames=()).types_map[True])
+    kind, data = VARIANTS[name]
+    record = write_json(load_reader(kind)(data, "name"), filename=f"name.{kind}", binary_hash=7)
+    origin = DoclingDocument.model_validate_json(record).origin
+    assert origin is not None
+    assert (origin.filename, origin.binary_hash) == (f"name.{kind}", 7)
+
+
+@pytest.mark.parametrize("mimetype", ["application/x-of-a-plug-in", "", *(f"image/{kind}" for kind in ("webp", "mpo"))])
+def test_docling_core_loads_the_json_of_a_file_of_any_type(mimetype: str) -> None:
+    document = Document(name="x", mimetype=mimetype, blocks=[])
+    assert DoclingDocument.model_validate_json(write_json(document, filename="x.y"))
 
 
 @pytest.mark.parametrize("kind", SAMPLES)

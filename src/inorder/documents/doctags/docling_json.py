@@ -36,13 +36,39 @@ from .tags import heading_level
 Item = dict[str, Any]
 """An object of the JSON, its fields in the order of the schema."""
 _BODY = {"$ref": "#/body"}
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN = "application/vnd.oasis.opendocument"
+_ACCEPTED = frozenset(
+    (
+        *(f"text/{each}" for each in ("plain", "html", "markdown", "csv", "asciidoc", "vtt", "xml")),
+        *(f"image/{each}" for each in ("png", "jpeg", "tiff", "bmp")),
+        *(f"{_OFFICE}.{each}" for each in ("wordprocessingml.document", "presentationml.presentation")),
+        f"{_OFFICE}.spreadsheetml.sheet",
+        *(f"{_OPEN}.{each}" for each in ("text", "spreadsheet", "presentation")),
+        *(f"application/vnd.apple.{each}" for each in ("pages", "numbers", "keynote")),
+        *(f"application/{each}" for each in ("pdf", "epub+zip", "rtf", "msword", "vnd.ms-excel", "vnd.ms-powerpoint")),
+        *("application/x-tex", "application/json", "application/octet-stream", "message/rfc822"),
+    )
+)
+"""MIME types of documents that docling-core accepts."""
+_GENERAL = {
+    "application/x-ipynb+json": "application/json",
+    "application/mbox": "message/rfc822",
+    "application/vnd.ms-outlook": "message/rfc822",
+    "text/x-rst": "text/plain",
+    "application/x-subrip": "text/plain",
+    "application/xml": "text/xml",
+    "application/vnd.ms-excel.sheet.binary.macroenabled.12": "application/vnd.ms-excel",
+    "image/webp": "image/png",
+}
+"""What is written for those of ours that it does not."""
 
 
 def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) -> bytes:
     """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`."""
     writer = _Writer(document)
     top = [writer.add(unit) for unit in group_lists(document.blocks)]
-    origin = {"mimetype": document.mimetype, "binary_hash": binary_hash, "filename": filename}
+    origin = {"mimetype": _accepted_mimetype(document.mimetype), "binary_hash": binary_hash, "filename": filename}
     roots: Item = {"name": "_root_", "label": "unspecified"}
     record: Item = {
         "schema_name": "DoclingDocument",
@@ -63,6 +89,12 @@ def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) 
         },
     }
     return msgspec.json.encode(record)
+
+
+def _accepted_mimetype(mimetype: str) -> str:
+    """The MIME type of the file, or a more general one if docling-core refuses it: it knows those of Python and some
+    more. What a plug-in names may be anything."""
+    return mimetype if mimetype in _ACCEPTED else _GENERAL.get(mimetype, "application/octet-stream")
 
 
 class _Writer:
