@@ -23,6 +23,27 @@ def test_a_paragraph_that_does_not_fit_is_cut_after_sentences() -> None:
     assert texts(pieces_from(tale), 9) == ['He sleeps. "Why?"', "she asks. (It is late.)", "Then dawn...  Lamp out!"]
 
 
+@pytest.mark.parametrize(
+    "tale",
+    [
+        "It burns, e.g. whale oil.",
+        "The glass of Fig. 3 broke.",
+        "Under George III. it burned.",
+        "So says J. Smith of Eq. (4).",
+        "As in Smith et al. of old.",
+        "Man nimmt z.B. Tran dazu.",
+    ],
+)
+def test_a_sentence_does_not_end_after_an_abbreviation_an_initial_or_a_roman_number(tale: str) -> None:
+    [first, *rest] = texts(pieces_from(f"{tale} Then all was dark in the tower of the old harbour."), 13)
+    assert first == tale
+    assert rest
+
+
+def test_a_word_that_only_looks_like_a_roman_number_ends_its_sentence() -> None:
+    assert texts(pieces_from("He was civil. She was not so."), 5) == ["He was civil.", "She was not so."]
+
+
 def test_sentences_without_spaces_keep_their_closing_quotes() -> None:
     tale = "\u300c\u706f\u53f0\u3002\u300d\u9ec4\u660f\uff01\u4e66\u3002"
     assert texts(pieces_from(tale), 5) == [

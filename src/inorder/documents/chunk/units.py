@@ -22,6 +22,13 @@ GAP = "\n\n"
 _STOPS = "\u3002\uff01\uff1f"  # full stops of scripts that have no space after them
 _CLOSING = "\"'\u201d\u2019)\\]\u300d\u300f\uff09"
 _SENTENCE = rf"[.!?\u2026{_STOPS}\n](?:(?<=\n)\n*|(?<=[{_STOPS}])[{_CLOSING}]*\s*|(?<=[.!?\u2026])[{_CLOSING}]*\s+)"
+_ABBREVIATIONS = (
+    r"e\.g|i\.e|cf|viz|vs|figs?|eqs?|refs?|secs?|chap|tabs?|nos?|vol|pp|eds?|et al|al|approx|ca|resp|incl|"
+    r"dr|mr|mrs|ms|prof|st|jr|sr|gen|col|inc|ltd|corp|dept|univ|jan|feb|aug|sept?|oct|nov|dec|"
+    r"z\.\s?b|d\.\s?h|u\.\s?a|bzw|usw|nr|abb|vgl|str|p\.\s?ex|u\.\s?s"
+)
+"""What is followed by a full stop that ends no sentence, in several languages."""
+_ABBREVIATION_CHARACTERS = 16
 _WORD = rf"[^\s{SPACELESS}]+\s*|[{SPACELESS}]\s*|\s+"
 _FLAG_LETTER = "[\U0001f1e6-\U0001f1ff]"
 _PART = rf"{_FLAG_LETTER}{{2}}|[^\W_]+|[\W_]"
@@ -191,7 +198,23 @@ def _find_character_ends(text: str, start: int, end: int) -> Iterator[int]:
     return iter(range(start + 1, end + 1))
 
 
-_find_sentence_ends = _make_end_finder(_SENTENCE)
+_find_matches = _make_end_finder(_SENTENCE)
+
+
+def _find_sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
+    """The ends of sentences. A full stop after an abbreviation or a number such as "III." ends none, unless a line ends
+    there."""
+    for at in _find_matches(text, start, end):
+        before = text[max(start, at - _ABBREVIATION_CHARACTERS) : at]
+        if at == end or before.endswith("\n") or not _abbreviation().search(before):
+            yield at
+
+
+@cache
+def _abbreviation() -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{_ABBREVIATIONS}|[^\W\d_]|(?-i:[IVXLC]+))\.\s*\Z", re.I)
+
+
 _FINER = (_make_end_finder(_WORD), _make_end_finder(_PART), _find_grapheme_ends, _find_character_ends)
 
 

@@ -38,6 +38,7 @@ class OnnxEncoder:
         self._session = session
         self._tokenizer = tokenizer
         self.tokenizer_spec = tokenizer.spec
+        self.window = tokenizer.window
         self._feed = feed
         self._pool = pool
         self._output = output

@@ -158,12 +158,14 @@ def identity(spec: str) -> str:
         from .minilm import PACKAGE, model_folder
 
         installed = list_package_versions(PACKAGE, "onnxruntime", "tokenizers")
-        return f"minilm {installed} {hash_folder(model_folder())}"
+        return f"minilm windows/{versions.WINDOWS} {installed} {hash_folder(model_folder())}"
     if kind == "onnx":
-        return f"onnx {list_package_versions('onnxruntime', 'tokenizers')} {hash_folder(detail)}"
+        installed = list_package_versions("onnxruntime", "tokenizers")
+        return f"onnx windows/{versions.WINDOWS} {installed} {hash_folder(detail)}"
     if kind in ("sentence-transformers", "splade"):
         installed = list_package_versions("sentence-transformers", "transformers", "torch")
-        return f"{kind} {installed} {model_identity(detail)}"
+        windows = f" windows/{versions.WINDOWS}" if kind != "splade" else ""
+        return f"{kind}{windows} {installed} {model_identity(detail)}"
     from .server import parse_server_address
 
     parse_server_address(kind, detail)

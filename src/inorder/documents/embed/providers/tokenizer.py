@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,10 +14,22 @@ from inorder.documents.embed.batching import Tokens
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import require_module
 
-from .base import replace_surrogates
+from .base import Matrix, normalize_rows, replace_surrogates
 from .word_tokenizer import TokenArray, make_word_tokenizer
 
 Numbers = npt.NDArray[np.int64]
+
+
+WINDOWS_MAX = 32
+"""A text that is longer than this many windows is truncated."""
+
+
+class Window(NamedTuple):
+    """How many tokens a model reads at once, and how many of them are special ones at the begin and the end."""
+
+    tokens_max: int
+    before: int
+    after: int
 
 
 class TokenizerSpec(msgspec.Struct, frozen=True):
@@ -29,7 +42,7 @@ class TokenizerSpec(msgspec.Struct, frozen=True):
 
 
 class Tokenizer:
-    """A `tokenizer.json` that truncates every text to what its model accepts. Thread-safe."""
+    """A `tokenizer.json` for a model that reads texts in windows. Thread-safe."""
 
     def __init__(self, path: Path, tokens_max: int, *, by: str, extra: str) -> None:
         tokenizers = require_module("tokenizers", by=by, extra=extra)
@@ -39,7 +52,8 @@ class Tokenizer:
             tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:
             raise OperatorError(f"cannot read the tokenizer {str(path)!r}: {error}") from None
-        self._tokenizer = enable_truncation(tokenizer, tokens_max)
+        self._tokenizer = tokenizer
+        self.window = enable_windows(tokenizer, tokens_max)
 
     @property
     def spec(self) -> TokenizerSpec:
@@ -56,6 +70,46 @@ def enable_truncation(tokenizer: Any, tokens_max: int) -> Any:
     tokenizer.no_padding()
     tokenizer.enable_truncation(tokens_max)
     return tokenizer
+
+
+def enable_windows(tokenizer: Any, tokens_max: int) -> Window:
+    """Configure a tokenizer for texts of up to `WINDOWS_MAX` windows of so many tokens. Returns the window."""
+    is_special = list(tokenizer.encode("a").special_tokens_mask)
+    before = next((number for number, special in enumerate(is_special) if not special), 0)
+    after = next((number for number, special in enumerate(reversed(is_special)) if not special), 0)
+    window = Window(tokens_max, before, after)
+    room = tokens_max - before - after
+    enable_truncation(tokenizer, before + max(room, 1) * (WINDOWS_MAX if room > 0 else 1) + after)
+    return window
+
+
+def cut_windows(texts: Sequence[Tokens], window: Window) -> tuple[list[Tokens], list[int]]:
+    """The windows of all texts, and how many each text has. Those of one text are equally long, and each begins and
+    ends with the special tokens."""
+    windows: list[Tokens] = []
+    counts: list[int] = []
+    room = max(1, window.tokens_max - window.before - window.after)
+    for tokens in texts:
+        length = len(tokens)
+        if length <= window.tokens_max:
+            windows.append(tokens)
+            counts.append(1)
+            continue
+        end = length - window.after
+        count = -(-(end - window.before) // room)
+        cuts = [window.before + (end - window.before) * number // count for number in range(count + 1)]
+        head, tail = list(tokens[: window.before]), list(tokens[end:])
+        windows += [[*head, *tokens[begin:stop], *tail] for begin, stop in pairwise(cuts)]
+        counts.append(count)
+    return windows, counts
+
+
+def pool_windows(rows: Matrix, counts: Sequence[int]) -> Matrix:
+    """One row per text: the mean of the rows of its windows, each with unit length."""
+    if len(rows) == len(counts):
+        return rows
+    starts = np.cumsum([0, *counts[:-1]])
+    return np.add.reduceat(normalize_rows(rows), starts, axis=0, dtype=np.float32)
 
 
 def tokenize_texts(tokenizer: Any, texts: Sequence[str]) -> Sequence[Tokens]:

@@ -8,7 +8,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .tokenizer import TokenizerSpec, enable_truncation, pad_batch, tokenize_texts
+from .tokenizer import TokenizerSpec, enable_windows, pad_batch, tokenize_texts
 
 TOKENS_MAX = 512
 """The limit if the model does not state one."""
@@ -31,9 +31,9 @@ class TorchEncoder:
         self.batch_tokens_max = _BATCH_TOKENS_CPU if self._device.type == "cpu" else _BATCH_TOKENS_GPU
         tokens_max = model.max_seq_length
         is_plausible = isinstance(tokens_max, int) and 0 < tokens_max <= 1_000_000
-        self._tokenizer = enable_truncation(
-            model.tokenizer.backend_tokenizer, tokens_max if is_plausible else TOKENS_MAX
-        )
+        self._tokenizer = model.tokenizer.backend_tokenizer
+        self._tokenizer.no_padding()
+        self.window = enable_windows(self._tokenizer, tokens_max if is_plausible else TOKENS_MAX)
         self._prompt = (model.prompts or {}).get(model.default_prompt_name, "")
         self.tokenizer_spec = TokenizerSpec(self._tokenizer.to_str(), self._prompt)
         """How another process makes the same tokenizer."""
