@@ -117,6 +117,14 @@ check: $(STAMP) ## check lint, formatting and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
+.PHONY: kills test-typing
+kills: $(STAMP) ## kill an imap with a journal KILLS times (default 200), inline and with processes, while its input changes
+	KILLS=$${KILLS:-200} $(RUN) -m pytest -n 2 -q --requirements=off tests/iteration/test_changed_inputs.py -k killed_again
+
+test-typing: $(STAMP) ## install pyright, and check user code and the guides with it and with mypy
+	$(RUN) -m pip install --quiet --disable-pip-version-check pyright
+	$(RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/typing
+
 bench: $(STAMP) $(BENCH_STAMP) ## measure kernel, journal, stage, lanes and imap; compare imap with other tools
 	$(RUN) bench/kernel.py
 	$(RUN) bench/journal.py

@@ -149,7 +149,7 @@ def pool_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     import multiprocessing
 
     with multiprocessing.Pool(WORKERS) as pool:
-        yield from pool.imap(function, items, where="threads")
+        yield from pool.imap(function, items)
 
 
 def pool_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
@@ -157,7 +157,7 @@ def pool_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> I
     import multiprocessing
 
     with multiprocessing.Pool(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,)) as pool:
-        found = pool.imap(function, items, where="threads")
+        found = pool.imap(function, items)
         for outcome in _each(lambda: found.next(timeout=limits.item_s), goes_on=True):
             yield outcome
             if outcome.error.startswith("TimeoutError"):
@@ -195,7 +195,7 @@ def mpire_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     from mpire import WorkerPool
 
     with WorkerPool(n_jobs=WORKERS) as pool:
-        yield from pool.imap(function, items, where="threads")
+        yield from pool.imap(function, items)
 
 
 def mpire_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:

@@ -9,7 +9,7 @@ from inorder.dataset import Chunk, DatasetDocument, DenseVector, LexicalTerms, R
 from inorder.lanes import Lane, LaneConfig, Outcome
 from inorder.plugins import DenseProvider, Document, Paragraph, Reader, StepPlugin
 from inorder.sinks import Entry, MemorySink, Position
-from inorder.testing import READER_RULES
+from inorder.testing import READER_RULES, STEP_RULES
 
 
 def parse(text: str) -> int:
@@ -229,3 +229,5 @@ provider: DenseProvider = Zeros("")
 step: StepPlugin = drop
 for rule in READER_RULES:
     rule(NoteReader, b"a note")
+for step_rule in STEP_RULES:
+    step_rule(step, Document(name="note", mimetype="text/plain", blocks=[]))
