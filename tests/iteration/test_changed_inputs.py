@@ -18,6 +18,8 @@ from inorder import OperatorError, imap
 from tests.support.python_path import prepend_path
 
 ROOT = Path(__file__).parents[2]
+KILLS = int(os.environ.get("KILLS", "5"))
+"""How often a program is killed; `make kills` sets more."""
 pytestmark = pytest.mark.req("API-2")
 
 
@@ -232,6 +234,7 @@ def live(folder: Path, die_after: int, where: str) -> int:
 
 
 @pytest.mark.process
+@pytest.mark.timeout(60 + 10 * KILLS)
 @pytest.mark.parametrize("where", ["inline", "processes"])
 def test_killed_again_and_again_while_items_come_and_go_none_is_lost_and_one_is_repeated_per_kill(
     tmp_path: Path, where: str
@@ -241,10 +244,10 @@ def test_killed_again_and_again_while_items_come_and_go_none_is_lost_and_one_is_
     ever = set(names)
     removed: set[str] = set()
     kills = 0
-    for number in range(5):
+    for number in range(KILLS):
         (tmp_path / "items").write_text("\n".join(sorted(names, key=lambda _: rng.random())))
         kills += live(tmp_path, rng.randrange(0, 6), where) == -signal.SIGKILL
-        inserted = {f"new{number}-{each}" for each in range(3)}
+        inserted = {f"new{number}-{each}" for each in range(6)}
         gone = set(rng.sample(sorted(names), 3))
         names = (names | inserted) - gone
         ever |= inserted
@@ -252,6 +255,6 @@ def test_killed_again_and_again_while_items_come_and_go_none_is_lost_and_one_is_
     (tmp_path / "items").write_text("\n".join(sorted(names)))
     assert live(tmp_path, -1, where) == 0
     found = Counter((tmp_path / "results").read_text().split())
-    assert kills == 5
+    assert kills == KILLS
     assert {name.upper() for name in names} <= found.keys() <= {name.upper() for name in ever}
     assert sum(count - 1 for count in found.values()) <= kills
