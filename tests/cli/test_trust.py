@@ -44,7 +44,7 @@ class Provider:
 
 reader = Reader()
 """
-HARMLESS = {"data", "collection", "tokenizer"}
+HARMLESS = {"data", "collection", "page_prompt", "tokenizer"}
 """Options with any text as their value that run, read and send nothing."""
 UNTRUSTED = [
     ("reader", "mine:reader"),
@@ -54,6 +54,8 @@ UNTRUSTED = [
     ("sparse", "splade:name"),
     ("steps", "mine:step"),
     ("password_file", "/etc/hostname"),
+    ("answers", "shared.sqlite"),
+    ("fetch_private", True),
     ("to", "postgresql://127.0.0.1:9/db"),
     ("ray_address", "127.0.0.1:9"),
     ("metrics_file", "/tmp/elsewhere/metrics"),
@@ -73,8 +75,9 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     cli.close()
 
 
-def write_settings(cli: CommandLine, **values: str) -> None:
-    cli.write("inorder.toml", "[default]\n" + "".join(f"{key} = {value!r}\n" for key, value in values.items()))
+def write_settings(cli: CommandLine, **values: str | bool) -> None:
+    lines = [f"{key} = {value!r}\n" if isinstance(value, str) else f"{key} = true\n" for key, value in values.items()]
+    cli.write("inorder.toml", "[default]\n" + "".join(lines))
 
 
 def run(cli: CommandLine, *arguments: str) -> CommandResult:
@@ -92,7 +95,7 @@ def was_imported(cli: CommandLine) -> bool:
 
 
 @pytest.mark.parametrize(("key", "value"), UNTRUSTED)
-def test_a_file_that_is_not_trusted_ends_the_command_with_one_line(cli: CommandLine, key: str, value: str) -> None:
+def test_a_file_that_is_not_trusted_ends_the_command_with_one_line(cli: CommandLine, key: str, value: Any) -> None:
     write_settings(cli, **{key: value})
     assert is_refused(run(cli), f"inorder.toml is not trusted, and sets {key}:", "inorder config trust")
     assert not was_imported(cli)
@@ -292,3 +295,15 @@ def test_the_current_directory_has_no_installed_plug_ins(cli: CommandLine, monke
     assert run(cli).code == 0
     assert not was_imported(cli)
     assert cli.run_in_process("plugins", "--json").json == {"plugins": []}
+
+
+@pytest.mark.slow
+def test_modules_of_the_current_directory_do_not_take_the_place_of_those_that_workers_need(cli: CommandLine) -> None:
+    """A new interpreter that is started with a program as text looks there first."""
+    for name in ("copyreg", "pickle", "queue", "selectors", "signal", "socket", "struct", "tempfile", "msgspec"):
+        cli.write(
+            f"{name}.py", f"from pathlib import Path\nPath('imported-{name}').write_text('')\nraise ImportError\n"
+        )
+    ended = cli.run("run", "sources", "--workers", "1")
+    assert [path.name for path in cli.folder.glob("imported*")] == []
+    assert ended.code == 0, ended.err

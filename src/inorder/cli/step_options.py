@@ -63,7 +63,13 @@ OWN = {
             "Longest answer of vision about a page.",
             path="convert.page_tokens_max",
         ),
-        _content("answers", TextType(), "File with the answers of models, which several DATA may share.", "FILE"),
+        _content(
+            "answers",
+            TextType(),
+            "File with the answers of models, which several DATA may share.",
+            "FILE",
+            needs_trust=unless("none"),
+        ),
         _model("in_flight", IntegerType(1, 10**4, unit="requests"), "Concurrent requests to the model."),
         _model(
             "rate_per_s", NumberType("none", unit="requests/s"), "Requests per second on average, including retries."
@@ -149,7 +155,10 @@ OWN = {
             "Least rate at which a web server must answer, over 30 s; 0 waits for any.",
         ),
         _content(
-            "fetch_private", FlagType(), "Let a public address of a source lead to a loopback or private address."
+            "fetch_private",
+            FlagType(),
+            "Let a public address of a source lead to a loopback or private address.",
+            needs_trust=unless(False),
         ),
     ),
     "chunk": index_by_name(

@@ -6,6 +6,10 @@ main guard, and a function of a notebook or of an interactive session can be sen
 On Linux a worker asks the kernel for a signal when its parent dies, and there "parent" means the thread that started
 it. So all workers are started by one thread, which lives as long as this process.
 
+A new interpreter looks for modules in the current directory first, also for those of the standard library, while it
+gets ready to take over the search path of its parent. That directory may be a repository of somebody else, so workers
+are started without it.
+
 Ctrl-C at the terminal goes to every process of the group, and a worker leaves the group only in `worker_main`. A new
 process inherits the signal mask of the thread that starts it, so SIGINT is blocked here until `worker_main` ignores it.
 """
@@ -24,6 +28,7 @@ from inorder.lanes import Lane, LaneConfig
 
 _lanes: dict[int, Lane] = {}
 _lock = threading.Lock()
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class SpawnedProcess(context.SpawnProcess):
@@ -72,17 +77,34 @@ class _Launcher(Popen):
 
 
 def _make_command(tracker: Any, pipe: int) -> list[str]:
-    """Return the command of a process that ends without a word if its parent is killed before it has sent anything."""
+    """Return the command of a process that does not look for modules in the current directory, and ends without a word
+    if its parent is killed before it has sent anything."""
     command = spawn.get_command_line(tracker_fd=tracker, pipe_handle=pipe)
     if "-c" in command:
         program = command.index("-c") + 1
         command[program] = f"try:\n    {command[program]}\nexcept EOFError:\n    raise SystemExit(1) from None"
+        command.insert(1, "-P")
     return command
 
 
 def _close_all(*descriptors: int) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+def _ensure_tracker() -> None:
+    """Start the process that `multiprocessing` needs to track resources, unless it runs. The first start of a worker
+    would start it, which unblocks SIGINT in this thread, and looks for modules in the current directory."""
+    with _lock:
+        previous = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
+        try:
+            resource_tracker.ensure_running()
+        finally:
+            if previous is None:
+                del os.environ[_SAFE_PATH]
+            else:
+                os.environ[_SAFE_PATH] = previous
 
 
 def start_process(process: BaseProcess) -> None:
@@ -101,7 +123,7 @@ def _start_without_interrupt(process: BaseProcess) -> None:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         process.start()
         return
-    resource_tracker.ensure_running()  # the first start would start it, which unblocks SIGINT in this thread
+    _ensure_tracker()
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
