@@ -5,7 +5,8 @@
   program can find after a power loss at any moment.
 * `SinkHarness` and `SINK_RULES`: the conformance rules that every sink must keep.
 * `ModelServer`: a server of models with the faults of real ones, which counts what it is asked.
-* `READER_RULES` and `PROVIDER_RULES`: those that readers and providers of plug-ins must keep.
+* `READER_RULES`, `PROVIDER_RULES`, `RERANKER_RULES`, `SOURCE_RULES`, `STEP_RULES` and `TARGET_RULES`: those that
+  plug-ins of each kind must keep.
 """
 
 from typing import TYPE_CHECKING
@@ -20,14 +21,20 @@ from inorder.sinks.testing import RULES as SINK_RULES
 from inorder.sinks.testing import BrokenRule, ReferenceRun, SinkHarness
 
 if TYPE_CHECKING:
-    from inorder.documents.embed.providers.testing import PROVIDER_RULES
-    from inorder.documents.readers.testing import READER_RULES
+    from inorder.documents.embed.providers.testing import PROVIDER_RULES, RERANKER_RULES
+    from inorder.documents.readers.testing import READER_RULES, STEP_RULES
     from inorder.models.testing import ModelRequest, ModelServer
+    from inorder.sources.testing import SOURCE_RULES
+    from inorder.targets.testing import TARGET_RULES
 
 __all__ = [
     "PROVIDER_RULES",
     "READER_RULES",
+    "RERANKER_RULES",
     "SINK_RULES",
+    "SOURCE_RULES",
+    "STEP_RULES",
+    "TARGET_RULES",
     "BrokenRule",
     "Disk",
     "DiskFaults",
@@ -51,6 +58,10 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
             "ModelRequest": "inorder.models.testing",
             "ModelServer": "inorder.models.testing",
             "READER_RULES": "inorder.documents.readers.testing",
+            "RERANKER_RULES": "inorder.documents.embed.providers.testing",
+            "SOURCE_RULES": "inorder.sources.testing",
+            "STEP_RULES": "inorder.documents.readers.testing",
+            "TARGET_RULES": "inorder.targets.testing",
         },
     )
 

@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "sim": LIBRARY | {FACE},
     "plugins": {"documents", "errors", "lazy_names", "sinks", "sources", "targets"},
-    "testing": {"documents", "lazy_names", "models", "sim", "sinks"},
+    "testing": {"documents", "lazy_names", "models", "sim", "sinks", "sources", "targets"},
 }
 
 

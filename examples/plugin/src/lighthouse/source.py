@@ -1,6 +1,7 @@
 """`inorder run logbook://1889`: the pages of a log book, as if they came from a server."""
 
-from typing import Any
+import io
+from typing import Any, BinaryIO
 
 PAGES = {
     "1889/march.md": "# March\n\nThe fog horn was started at dawn.\n",
@@ -38,7 +39,13 @@ class LogBookFilesystem:
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
         """Read a page, or a part of it."""
+        if path not in PAGES:
+            raise FileNotFoundError(path)
         return PAGES[path].encode()[start:end]
+
+    def open(self, path: str, mode: str) -> BinaryIO:
+        """Open a page for reading."""
+        return io.BytesIO(self.cat_file(path))
 
 
 logbook = LogBook()

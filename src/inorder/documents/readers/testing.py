@@ -1,7 +1,7 @@
-"""The rules that every reader of a plug-in must keep, as checks that authors can run on theirs.
+"""The rules that every reader and every step of a plug-in must keep, as checks that authors can run on theirs.
 
-Each rule takes a function that returns a reader, and the bytes of a file that it reads. It raises `BrokenRule` if the
-reader breaks the rule.
+Each rule takes a function that returns a reader, and the bytes of a file that it reads; or a step, and a document. It
+raises `BrokenRule` if the reader or the step breaks it.
 
     @pytest.mark.parametrize("rule", READER_RULES, ids=lambda rule: rule.__name__)
     def test_my_reader(rule):
@@ -18,6 +18,7 @@ from inorder.errors import ReadError
 from inorder.sinks.testing import expect
 
 MakeReader = Callable[[], Any]
+Step = Callable[[Document, str], Document]
 _DECODER = msgspec.json.Decoder(Document)
 _NAME = "sample"
 _PIECES = 16
@@ -43,12 +44,7 @@ def returns_a_document(make: MakeReader, sample: bytes) -> None:
 
 def returns_what_can_be_stored(make: MakeReader, sample: bytes) -> None:
     """A document is the same after it was stored: its fields have the types that they say."""
-    found = make().read(sample, _NAME)
-    try:
-        stored = _DECODER.decode(msgspec.json.encode(found))
-    except (msgspec.MsgspecError, TypeError, UnicodeEncodeError) as error:
-        raise_broken(f"the document cannot be stored: {error}")
-    expect(stored == found, "the document must be the same after it was stored")
+    _expect_storable(make().read(sample, _NAME))
 
 
 def reads_the_same_again(make: MakeReader, sample: bytes) -> None:
@@ -78,6 +74,35 @@ READER_RULES = (
     reads_the_same_again,
     says_what_it_cannot_read,
 )
+
+
+def gives_a_document(step: Step, document: Document) -> None:
+    """It returns a document that is the same after it was stored."""
+    found = step(_copy(document), _NAME)
+    expect(isinstance(found, Document), f"a step must return a Document, got {type(found).__name__}")
+    _expect_storable(found)
+
+
+def gives_the_same_again(step: Step, document: Document) -> None:
+    """The same document gives the same one, also after another."""
+    first = _copy(step(_copy(document), _NAME))
+    step(Document(name="other", mimetype="text/plain", blocks=[]), "other")
+    expect(step(_copy(document), _NAME) == first, "the same document must give the same one again")
+
+
+STEP_RULES = (gives_a_document, gives_the_same_again)
+
+
+def _copy(document: Document) -> Document:
+    return _DECODER.decode(msgspec.json.encode(document))
+
+
+def _expect_storable(document: Any) -> None:
+    try:
+        stored = _DECODER.decode(msgspec.json.encode(document))
+    except (msgspec.MsgspecError, TypeError, UnicodeEncodeError) as error:
+        raise_broken(f"the document cannot be stored: {error}")
+    expect(stored == document, "the document must be the same after it was stored")
 
 
 def raise_broken(rule: str) -> None:

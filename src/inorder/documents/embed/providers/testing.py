@@ -1,7 +1,7 @@
-"""The rules that every provider of a plug-in must keep, as checks that authors can run on theirs.
+"""The rules that every provider and every reranker of a plug-in must keep, as checks that authors can run on theirs.
 
-Each rule takes a function that returns a provider of dense or of sparse vectors. It raises `BrokenRule` if the provider
-breaks the rule.
+Each rule takes a function that returns a provider of dense or of sparse vectors, or a reranker. It raises `BrokenRule`
+if that breaks the rule.
 
     @pytest.mark.parametrize("rule", PROVIDER_RULES, ids=lambda rule: rule.__name__)
     def test_my_provider(rule):
@@ -84,6 +84,46 @@ PROVIDER_RULES = (
     answers_several_threads,
     can_be_closed_twice,
 )
+
+
+def gives_one_score_per_text(make: MakeProvider) -> None:
+    """There is a number for each text, also for none."""
+    reranker = make()
+    for texts in ([], _TEXTS[:1], _TEXTS):
+        _score(reranker, texts)
+
+
+def gives_a_text_the_same_score_wherever_it_stands(make: MakeProvider) -> None:
+    """The score of a text depends neither on the texts beside it nor on the calls before."""
+    reranker = make()
+    first, backwards = _score(reranker, _TEXTS), _score(reranker, _TEXTS[::-1])[::-1]
+    alone = np.concatenate([_score(reranker, [text]) for text in _TEXTS])
+    for other in (backwards, alone, _score(make(), _TEXTS)):
+        expect(np.allclose(first, other, atol=_CLOSE), "the score of a text must not depend on what is beside it")
+
+
+def scores_odd_texts(make: MakeProvider) -> None:
+    """Empty, long and odd texts and questions have a score, too."""
+    reranker = make()
+    for text in _ODD:
+        _score(reranker, [text, "plain"])
+        _score(reranker, ["plain"], text)
+
+
+RERANKER_RULES = (
+    gives_one_score_per_text,
+    gives_a_text_the_same_score_wherever_it_stands,
+    scores_odd_texts,
+)
+
+
+def _score(reranker: Any, texts: Sequence[str], question: str = "which number") -> Any:
+    """The scores, after they were checked."""
+    found = np.asarray(reranker.score(question, texts))
+    expect(found.shape == (len(texts),), f"score must return {len(texts)} numbers, got the shape {found.shape}")
+    is_number = np.issubdtype(found.dtype, np.floating) and bool(np.all(np.isfinite(found)))
+    expect(is_number, "each score must be a finite number with a fraction")
+    return found
 
 
 def _is_dense(provider: Any) -> bool:
