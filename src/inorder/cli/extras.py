@@ -35,6 +35,7 @@ EXTRAS = {
     "s3": ("s3fs",),
     "serve": ("nh3", "pygments", "starlette", "uvicorn"),
     "sftp": ("paramiko",),
+    "vision": ("PIL",),
     "watch": ("watchfiles",),
     "wordllama": ("wordllama",),
     "sentence-transformers": ("sentence_transformers", "torch"),

@@ -15,12 +15,16 @@ from inorder.models.question import Question
 from .settings import ConvertSettings
 
 
+PIXELS = "pixels"
+"""The parameter that only questions about pages have."""
+
+
 def make_question(settings: ConvertSettings, sha256: bytes, page: int) -> Question:
     """Return the question about a page (from 1) of the file with this hash."""
     parameters = {
         "output_tokens_max": settings.page_tokens_max,
         "temperature": 0.0,
-        "pixels": settings.page_pixels,
+        PIXELS: settings.page_pixels,
         "image_format": MEDIA_TYPE,
     }
     return Question(
@@ -47,6 +51,11 @@ def _list_texts(block: AnyBlock) -> list[str]:
     if isinstance(block, Table):
         return [block.caption, *(cell.text for cell in block.cells)]
     return [block.caption if isinstance(block, Picture) else block.text]
+
+
+def count_kept(settings: ConvertSettings, sha256: bytes, pages: Sequence[int], path: str) -> int:
+    """Return how many of these pages have an answer in the file at `path`."""
+    return len(find_kept(path, [make_question(settings, sha256, page).key for page in pages]))
 
 
 def find_answers(settings: ConvertSettings, sha256: bytes, path: str, problems: Mapping[int, str]) -> PageAnswers:

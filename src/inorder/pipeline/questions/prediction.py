@@ -6,22 +6,28 @@ before and nothing has changed.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from typing import Any
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from inorder.code.rules import IGNORED
 from inorder.library.opening import has_library
 from inorder.library.reader import LibraryReader
+from inorder.pipeline.names import READ
 from inorder.pipeline.outcome import FileClass, RunOutcome
 from inorder.pipeline.plan import FilePlan, PlannedFile
 from inorder.pipeline.remedies import is_encrypted
 from inorder.pipeline.sources.names import KnownSource, SourcePart, resolve_sources
-from inorder.pipeline.steps import PipelineSettings, StepTable
+from inorder.pipeline.steps import PipelineSettings, StepTable, list_passes
 from inorder.stage.sources import is_address
 
 from .reasons import ReasonFinder, StepForecast, join_forecasts
+
+if TYPE_CHECKING:
+    from inorder.stage.contracts import Barrier, PassItem
+
+    from .model_forecast import ModelForecast, ModelPages
 
 
 class FileForecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +64,8 @@ class Prediction:
         """`is_known`: nothing is walked, and what the library knows is considered, as `inorder chunk` does it. Without
         sources, all sources of the library are meant."""
         self.outcome = RunOutcome(ocr=settings.convert.ocr)
+        self.model: ModelForecast | None = None
+        """What a model would be asked about pages; None: no model reads them."""
         self._sources = sources
         self._settings = settings
         self._data = os.path.abspath(data)
@@ -90,9 +98,33 @@ class Prediction:
                 plan.consider_known()
             else:
                 plan.compare()
-            for _ in plan.make_items(lambda fact: None, lambda step, digest, parts: None):
+            with self._count_pages(library) as pages:
+                for item in plan.make_items(lambda fact: None, lambda step, digest, parts: None):
+                    if pages is not None:
+                        pages.look_at(item)
+                    yield from self._take(found, reasons)
                 yield from self._take(found, reasons)
-            yield from self._take(found, reasons)
+                if pages is not None:
+                    self.model = pages.forecast(self._list_asked(library))
+
+    @contextmanager
+    def _count_pages(self, library: LibraryReader | None) -> "Iterator[ModelPages | None]":
+        """Open what counts the pages that a model would be asked about; None: no model reads pages."""
+        if READ not in list_passes(self._settings):
+            yield None
+            return
+        from .model_forecast import ModelPages
+
+        with closing(ModelPages(self._settings, self._data, library)) as pages:
+            yield pages
+
+    def _list_asked(self, library: LibraryReader | None) -> "Iterator[PassItem | Barrier]":
+        """The documents of the library that lack answers."""
+        settings = list_passes(self._settings)[READ]
+        plan = FilePlan(settings, self._find_parts(library), library, RunOutcome(), data=self._data)
+        with closing(plan):
+            plan.consider_known(is_counted=True)
+            yield from plan.make_items(lambda fact: None, lambda step, digest, parts: None)
 
     def _find_parts(self, library: LibraryReader | None) -> list[SourcePart]:
         known = [] if library is None else [KnownSource(each.name, each.path) for each in library.list_sources()]

@@ -67,6 +67,7 @@ class ReasonFinder:
         texts = {
             "new": "it has no result yet",
             "forced": "all steps are asked for",
+            "answers": "a model is still to read some of its pages",
             "input": _CHANGED.get(due.step.reads, "the content has changed"),
         }
         return StepForecast(step=step, verdict=PROCESS, reason=texts.get(due.reason, due.reason))

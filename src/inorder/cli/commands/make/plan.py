@@ -100,6 +100,7 @@ def _plan_files(prediction: Prediction, *, as_json: bool) -> None:
         *outcome.notes,
         *(f"warning: {to_printable(warning)}" for warning in outcome.warnings),
         describe_counts(outcome.counts),
+        *([] if prediction.model is None else [f"vision: {prediction.model.describe()}"]),
         *fit_lines(label_lines("not read", list_not_read(outcome)), sys.stdout),
     )
 
@@ -109,6 +110,7 @@ def _describe_rest(prediction: Prediction) -> dict[str, object]:
     return {
         "counts": outcome.counts,
         "not_read": outcome.not_read,
+        **({} if prediction.model is None else {"vision": prediction.model}),
         "notes": outcome.notes,
         "warnings": outcome.warnings,
     }
