@@ -55,7 +55,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
+.PHONY: help demo demo-models test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak soak-pages fuzz mutants damage clean
 
@@ -68,6 +68,10 @@ demo: $(STAMP) ## index the bundled sample and search it; three of its files are
 	$(RUN) -m inorder failures --data $(DEMO)
 	$(RUN) -m inorder search --data $(DEMO) -k 3 "when should the fog horn be started"
 	$(RUN) -m inorder report --data $(DEMO) -o build/report.html
+
+demo-models: $(STAMP) ## read scans with a scripted model that fails at times
+	rm -rf build/demo-models
+	$(RUN) -m tools.demo_models build/demo-models
 
 test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 2 -q tests/core --requirements=off --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100

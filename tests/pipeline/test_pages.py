@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import inorder
@@ -20,6 +21,8 @@ from inorder.library.reader import LibraryReader
 from inorder.models.budget import SpendingLimits
 from inorder.models.limits import ServerLimits
 from inorder.pipeline.outcome import FileCounts, format_outcome
+from inorder.pipeline.questions.model_forecast import ModelForecast
+from inorder.pipeline.questions.prediction import Prediction
 from inorder.testing import ModelRequest, ModelServer
 from tests.documents.pdf_files import draw_lines, draw_pdf, draw_together
 
@@ -81,7 +84,7 @@ def test_scans_are_read_page_by_page_and_each_page_is_asked_once(
     assert list_asked(server) == [*numbers, 100, 101, 102]
     assert outcome.pages_without_text == 0
     assert outcome.model.asked == 9
-    assert any(line.startswith("pages: 9 read by the model; ") for line in format_outcome(outcome))
+    assert any(line.startswith("pages: 9 read by the model; 9 requests, ") for line in format_outcome(outcome))
     again = library.run(docs)
     assert (again.counts, again.steps) == (FileCounts(unchanged=6), {})
     assert server.asked.total() == 9, "nothing has changed, so nothing is asked"
@@ -279,3 +282,32 @@ def test_at_a_limit_on_money_a_run_stops_with_what_it_has_and_a_later_one_goes_o
         runs += 1
         assert runs < 6
     assert list_read(library) == list_asked(server) == numbers
+
+
+@pytest.mark.req("MOD-3")
+def test_the_plan_says_what_pages_cost_before_anything_is_asked(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    write_scans(docs, 3, 2)
+    write(docs, **{"text.pdf": draw_pdf(draw_lines("The lamp is lit at dusk."))})
+    prices = SpendingLimits(price_in=1000.0, price_out=2000.0)
+    library = make_library(tmp_path, server, pages_max=2, spending=prices)
+
+    def predict(**changes: Any) -> ModelForecast:
+        settings = msgspec.structs.replace(library.settings, pages_max=None, **changes)
+        prediction = Prediction((str(docs),), settings, data=str(library.data))
+        assert list(prediction) is not None
+        assert prediction.model is not None
+        return prediction.model
+
+    before = predict()
+    assert (before.pages, before.kept) == (5, 0)
+    assert before.cost == pytest.approx((before.tokens_in * 1000 + before.tokens_out * 2000) / 1e6)
+    assert server.asked.total() == 0, "a plan asks nothing"
+    library.run(docs)
+    after = predict()
+    assert (after.pages, after.kept) == (3, 0), "two are read"
+    assert after.tokens_in == round(3 * server.tokens_in / 2), "as the pages before them"
+    prompt = msgspec.structs.replace(library.settings.convert, page_prompt="Read it aloud.")
+    assert predict(convert=prompt).pages == 5, "another prompt asks every page again"
+    assert server.asked.total() == 2

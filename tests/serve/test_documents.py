@@ -395,3 +395,31 @@ def test_pages_have_no_words_of_the_engine_room() -> None:
     for path in (*folder.glob("*.js"), *folder.glob("*.html")):
         code = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.MULTILINE)
         assert re.findall(r"(?i)\b(?:skipped|seq|lease|envelope|window)\b(?!\.)", code) == [], path.name
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.req("MOD-1")
+def test_a_page_that_a_model_has_read_is_shown_with_its_image_and_the_native_reading(tmp_path: Path) -> None:
+    from inorder.documents.convert.settings import ConvertSettings
+    from inorder.testing import ModelServer
+    from tests.documents.pdf_files import draw_lines, draw_pdf
+    from tests.pipeline.scans import make_image
+
+    with ModelServer(
+        answer="# Tides\n\nHigh water is at <b>seven</b> <img src='http://tracker.example/x.png'>."
+    ) as server:
+        model = f"vision:{server.url}#m"
+        site = Site(tmp_path, dense="none", convert=ConvertSettings(reader=model, pages="all"))
+        site.write(**{"tides.pdf": draw_pdf(draw_lines("High water is at noon."))})
+        make_image(3).save(site.docs / "scan.png")
+        site.read_docs()
+    client = make_client(site.data)
+    found = client.get("/api/document?id=docs/tides.pdf").json()
+    reading = {"reader": model, "reason": "", "problem": "", "confidence": None, "has_native": True}
+    assert found["reading"] == reading
+    assert [block["text"] for block in found["blocks"]] == ["Tides", "High water is at seven ."]
+    native = client.get("/api/native?id=docs/tides.pdf&page=1").json()
+    assert [block["text"] for block in native["blocks"]] == ["High water is at noon."]
+    assert client.get("/api/document?id=docs/scan.png").json()["reading"]["has_native"] is False
+    assert client.get("/api/page?id=docs/scan.png&page=1").content.startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ from inorder.documents.convert.stored import StoredDocument
 from inorder.documents.doctags.markdown import write_markdown
 from inorder.documents.doctags.provenance import page_sizes
 from inorder.documents.doctags.record_reader import read_record
-from inorder.documents.model import Document
+from inorder.documents.model import Document, PageReading
 
 from .results import LoadedResult
 
@@ -89,6 +89,12 @@ class DatasetDocument:
     def page_count(self) -> int:
         """The number of pages; 0 if the format has none."""
         return len(page_sizes(self._document))
+
+    @property
+    def readings(self) -> dict[int, PageReading]:
+        """How pages were read that are for a model, by their numbers: which model has read a page, or why none has."""
+        found = ((page.number, page.reading) for page in self._document.pages)
+        return {number: reading for number, reading in found if isinstance(reading, PageReading)}
 
     @cached_property
     def _record(self) -> bytes:

@@ -271,15 +271,14 @@ def describe_model(totals: ModelTotals) -> str:
         (totals.asked, "read by the model"),
         (totals.kept, "from kept answers"),
         (totals.failed, "failed"),
-        (totals.waiting, "wait to be asked: run again"),
+        (totals.waiting, "not asked yet"),
     ]
     shown = ", ".join(f"{count:,} {what}" for count, what in parts if count)
     if not totals.requests:
         return shown
-    repeated = totals.requests - totals.asked
-    more = f" in {_count(totals.requests, 'request')}" if repeated > 0 else ""
     cost = f", {totals.cost:,.2f} at your prices" if totals.cost else ""
-    return f"{shown or '0 read by the model'}{more}; {totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{cost}"
+    tokens = f"{totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{cost}"
+    return f"{shown}; {_count(totals.requests, 'request')}, {tokens}"
 
 
 def list_not_read(outcome: RunOutcome, data_option: str = "") -> list[str]:

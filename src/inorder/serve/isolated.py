@@ -12,10 +12,14 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from threading import BoundedSemaphore, Lock
+from typing import TYPE_CHECKING
 
 from inorder.errors import ReadError
 
 from .problems import RequestError, TooBusy
+
+if TYPE_CHECKING:
+    from inorder.documents.readers.pdf.render import Pixels
 
 SECONDS_MAX = 10
 MEMORY_BYTES_MAX = 2 * 1024**3
@@ -24,6 +28,7 @@ _WAIT_S = 15.0
 _CACHE_BYTES_MAX = 64 * 1024 * 1024
 _children = BoundedSemaphore(_CHILDREN_MAX)
 
+_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"RIFF", b"BM")
 Token = tuple[str, str]
 """The class of a token, empty for plain text, and its text."""
 
@@ -83,7 +88,22 @@ def _limit_memory() -> None:
 
 
 def draw_page(content: bytes, number: int) -> bytes:
-    """A page of a PDF as a PNG."""
+    """A page of a PDF, or of an image, as a PNG."""
+    return _write_png(_draw_image(content, number) if is_image(content) else _draw_pdf(content, number))
+
+
+def is_image(content: bytes) -> bool:
+    """Whether a file is an image that a reader knows, and no PDF."""
+    return content.startswith(_IMAGES)
+
+
+def _draw_image(content: bytes, number: int) -> "Pixels":
+    from inorder.documents.readers.ocr.image import decode_page
+
+    return decode_page(content, number)
+
+
+def _draw_pdf(content: bytes, number: int) -> "Pixels":
     from inorder.documents.readers.pdf.pdfium import open_pdf
     from inorder.documents.readers.pdf.render import render_page
 
@@ -93,7 +113,20 @@ def draw_page(content: bytes, number: int) -> bytes:
         with pdf.page(number) as page:
             if page is None:
                 raise ReadError(f"page {number} cannot be drawn")
-            pixels, _ = render_page(page)
+            return render_page(page)[0]
+
+
+def read_natively(content: bytes, number: int) -> bytes:
+    """A page of a PDF as the rules read it, as DoclingDocument JSON."""
+    from inorder.documents.doctags.docling_json import write_json
+    from inorder.documents.readers.pdf import reader as pdf
+
+    return write_json(
+        pdf.read(content, "page", first_page=number, last_page=number), filename="page.pdf", binary_hash=0
+    )
+
+
+def _write_png(pixels: "Pixels") -> bytes:
     height, width = pixels.shape[:2]
     rows = pixels[:, :, ::-1].tobytes()
     stride = 3 * width
@@ -185,6 +218,8 @@ def main() -> None:
     try:
         if task == "page":
             made = draw_page(content, int(argument))
+        elif task == "native":
+            made = read_natively(content, int(argument))
         elif task == "member":
             made = unpack_member(content, *json.loads(argument))
         else:

@@ -14,7 +14,6 @@ from inorder.models.question import Question
 
 from .settings import ConvertSettings
 
-
 PIXELS = "pixels"
 """The parameter that only questions about pages have."""
 

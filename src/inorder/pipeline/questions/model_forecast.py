@@ -52,7 +52,9 @@ class ModelForecast(msgspec.Struct, kw_only=True):
         cost = "" if self.cost is None else f", {self.cost:,.2f} at the prices in inorder.toml"
         kept = f"; {self.kept:,} more have kept answers" if self.kept else ""
         unknown = f"; {self.unknown:,} documents could not be looked at" if self.unknown else ""
-        tokens = f", about {_round(self.tokens_in)} tokens in, {_round(self.tokens_out)} out{cost}" if self.pages else ""
+        tokens = (
+            f", about {_round(self.tokens_in)} tokens in, {_round(self.tokens_out)} out{cost}" if self.pages else ""
+        )
         return f"{self.pages:,} page{'' if self.pages == 1 else 's'} to ask{tokens}{kept}{unknown}"
 
 

@@ -83,6 +83,18 @@ class ChunkView(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class ReadingView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a page was read that is for a model."""
+
+    reader: str
+    """The model; empty: the page is as the rules read it."""
+    reason: str
+    problem: str
+    confidence: float | None
+    has_native: bool
+    """Whether the rules can read it, too."""
+
+
 class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
     """One document, or one page of it."""
 
@@ -94,6 +106,7 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
     page: int = 0
     page_width: float = 0.0
     page_height: float = 0.0
+    reading: ReadingView | None = None
     offset: int = 0
     blocks: list[BlockView] = []
     blocks_total: int = 0
@@ -142,12 +155,33 @@ def _describe(document: DatasetDocument, state: FileView, params: DocumentParams
         page=page if sizes else 0,
         page_width=size["width"],
         page_height=size["height"],
+        reading=_view_reading(document, page),
         offset=offset,
         blocks=blocks[:_BLOCKS_MAX],
         blocks_total=len(found),
         chunks=[_view_chunk(chunk) for chunk in chunks if chunk.number in shown],
         chunks_total=len(chunks),
     )
+
+
+def _view_reading(document: DatasetDocument, page: int) -> ReadingView | None:
+    found = document.readings.get(page)
+    if found is None:
+        return None
+    return ReadingView(
+        reader=found.reader,
+        reason=found.reason,
+        problem=found.problem,
+        confidence=found.confidence,
+        has_native=document.mimetype == "application/pdf",
+    )
+
+
+def list_native_blocks(record: bytes, page: int) -> list[BlockView]:
+    """Return the blocks of a page as the rules have read it."""
+    found = msgspec.json.decode(record)
+    sizes = {int(number): each["size"] for number, each in found.get("pages", {}).items()}
+    return [block for block in _list_blocks(found, sizes, {}) if block.page == page][:_BLOCKS_MAX]
 
 
 def _index_chunks(chunks: list[Chunk]) -> dict[str, list[int]]:

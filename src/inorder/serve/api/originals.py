@@ -19,6 +19,7 @@ from inorder.serve.options import FILE_BYTES_MAX, TEXT_BYTES_MAX
 from inorder.serve.problems import NotFound, RequestError
 from inorder.serve.sources import read_source
 
+from .documents import BlockView, list_native_blocks
 from .endpoint import ItemParams
 
 _RENDERED = {"text/markdown": render_markdown, "text/html": sanitise, "application/xhtml+xml": sanitise}
@@ -28,7 +29,7 @@ _results = ResultCache()
 
 
 class PageParams(ItemParams, frozen=True, kw_only=True):
-    """Which page of a PDF."""
+    """Which page of a PDF or an image."""
 
     page: Annotated[int, msgspec.Meta(ge=1, description="Number of the page, from 1.")] = 1
 
@@ -46,13 +47,28 @@ class OriginalText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_page(catalog: Catalog, params: PageParams) -> Response:
-    """Draw a page of a PDF."""
+    """Draw a page of a PDF or an image."""
     data = catalog.get(params.data)
     _require_document(catalog, params)
     content = read_source(data.path, DOCUMENT, params.id, FILE_BYTES_MAX)
     key = sha256(content).digest(), params.page
     image = _results.get(key, lambda: run_isolated("page", str(params.page), content))
     return Response(image, headers={"content-type": "image/png", "cache-control": "private, max-age=300"})
+
+
+class NativePage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page as the rules read it."""
+
+    blocks: list[BlockView]
+
+
+def answer_native(catalog: Catalog, params: PageParams) -> NativePage:
+    """Read a page of a PDF by the rules, that a model has read."""
+    _require_document(catalog, params)
+    content = read_source(catalog.get(params.data).path, DOCUMENT, params.id, FILE_BYTES_MAX)
+    key = sha256(content).digest(), "native", params.page
+    record = _results.get(key, lambda: run_isolated("native", str(params.page), content))
+    return NativePage(blocks=list_native_blocks(record, params.page))
 
 
 def answer_original(catalog: Catalog, params: ItemParams) -> OriginalText:

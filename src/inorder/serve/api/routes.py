@@ -8,7 +8,15 @@ from .code import GraphParams, GraphView, SourceView, answer_graph, answer_sourc
 from .documents import DocumentParams, DocumentView, answer_document
 from .endpoint import DataParams, Endpoint, ItemParams
 from .files import FileFacets, FileList, ListParams, answer_file_facets, answer_files
-from .originals import OriginalText, PageParams, answer_download, answer_original, answer_page
+from .originals import (
+    NativePage,
+    OriginalText,
+    PageParams,
+    answer_download,
+    answer_native,
+    answer_original,
+    answer_page,
+)
 from .overview import NoParams, Overview, answer_overview
 from .runs import ReportParams, RunList, answer_report, answer_runs
 from .search import Facets, SearchParams, SearchResult, answer_facets, answer_search
@@ -34,7 +42,8 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         answer_document,
         is_slow=True,
     ),
-    Endpoint("/api/page", "Draw a page of a PDF.", PageParams, "image/png", answer_page, is_slow=True),
+    Endpoint("/api/page", "Draw a page of a PDF or an image.", PageParams, "image/png", answer_page, is_slow=True),
+    Endpoint("/api/native", "Read a page of a PDF by the rules.", PageParams, NativePage, answer_native, is_slow=True),
     Endpoint(
         "/api/original",
         "Read the source file of a document as text, and as sanitised HTML.",

@@ -73,12 +73,12 @@ class DocumentView {
   makeOriginal() {
     const { found } = this;
     const side = make("section", { class: "side original", "aria-label": "Original" }, make("h2", {}, "Original"));
-    if (found.mimetype === "application/pdf") {
-      const image = make("img", { src: link("/api/page", { data: this.data, id: this.id, page: found.page }), alt: `Page ${found.page} of the PDF` });
+    if (found.mimetype === "application/pdf" || found.mimetype.startsWith("image/")) {
+      const image = make("img", { src: link("/api/page", { data: this.data, id: this.id, page: found.page }), alt: `Page ${found.page} of the original` });
       if (found.page_width && found.page_height) image.style.setProperty("aspect-ratio", `${found.page_width} / ${found.page_height}`);
       const boxes = found.blocks.filter(({ box }) => box).map((block) => this.makeBox(block));
       const frame = make("div", { class: "sheet" }, image, boxes);
-      image.addEventListener("error", () => frame.prepend(make("p", { class: "notice" }, "The page cannot be drawn: the PDF is gone, has moved or is damaged.")));
+      image.addEventListener("error", () => frame.prepend(make("p", { class: "notice" }, "The page cannot be drawn: the file is gone, has moved or is damaged.")));
       side.append(this.makeLegend(), frame);
     } else {
       this.fillText(side);
@@ -126,6 +126,7 @@ class DocumentView {
   makeResult() {
     const side = make("section", { class: "side result", "aria-label": "What was made of it" }, make("h2", {}, "What was made of it"));
     this.blockElements = new Map();
+    side.append(...this.makeReading(side));
     let current = null, group = null;
     for (const block of this.found.blocks) {
       const number = block.chunks[0] ?? -1;
@@ -140,6 +141,38 @@ class DocumentView {
       group.append(element);
     }
     return side;
+  }
+
+  makeReading(side) {
+    const { reading } = this.found;
+    if (!reading) return [];
+    const why = reading.reason ? ` (${reading.reason})` : "";
+    const sure = reading.confidence === null ? "" : `, confidence ${reading.confidence.toFixed(2)}`;
+    const text = reading.reader ? `Read by ${reading.reader}${why}${sure}` : reading.problem ? `Not read by the model: ${reading.problem}` : `Waits for the model${why}`;
+    const parts = [make("p", { class: reading.problem ? "notice bad" : "quiet small", dir: "auto" }, text)];
+    if (!reading.reader || !reading.has_native) return parts;
+    const toggle = make("button", { type: "button", "aria-pressed": "false" }, "Show the native reading");
+    let native = null;
+    toggle.addEventListener("click", async () => {
+      native ??= await this.makeNative();
+      if (!native.isConnected) side.append(native);
+      const shows = toggle.getAttribute("aria-pressed") !== "true";
+      toggle.setAttribute("aria-pressed", String(shows));
+      native.hidden = !shows;
+      for (const group of side.querySelectorAll(":scope > .chunk")) group.hidden = shows;
+    });
+    return [...parts, toggle];
+  }
+
+  async makeNative() {
+    const place = make("div", { class: "native", hidden: "" });
+    try {
+      const { blocks } = await fetchJson("/api/native", { data: this.data, id: this.id, page: this.found.page });
+      place.append(...blocks.map((block) => this.makeBlock(block)), blocks.length ? "" : make("p", { class: "quiet" }, "The rules read nothing on this page."));
+    } catch (error) {
+      place.append(make("p", { class: "notice" }, error.message));
+    }
+    return place;
   }
 
   makeChunkHead(number) {
