@@ -1,5 +1,6 @@
 """Pages that a model reads: each is asked once, whatever happens, and its document is assembled from all of them."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -311,3 +312,31 @@ def test_the_plan_says_what_pages_cost_before_anything_is_asked(
     prompt = msgspec.structs.replace(library.settings.convert, page_prompt="Read it aloud.")
     assert predict(convert=prompt).pages == 5, "another prompt asks every page again"
     assert server.asked.total() == 2
+
+
+@pytest.mark.req("PIP-7")
+def test_another_prompt_that_is_stopped_leaves_what_was_read_before(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    numbers = write_scans(docs, 2, 2)
+    library = make_library(tmp_path, server)
+    library.run(docs)
+    other = {"page_prompt": "Read it aloud.", "page_tokens_max": 500}
+    limits = SpendingLimits(tokens_max=3000)
+    stopped = make_library(tmp_path, server, convert=other, spending=limits)
+    assert stopped.run(docs).stop_kind == "budget"
+    assert sorted(list_read(library)) == numbers
+    rest = make_library(tmp_path, server, convert=other)
+    assert rest.run(docs).stop_kind is None
+    assert sorted(list_read(library)) == numbers
+    assert list_asked(server) == sorted(numbers * 2)
+
+
+def test_what_was_asked_is_in_the_telemetry(tmp_path: Path, docs: Path, server: ModelServer) -> None:
+    write_scans(docs, 2)
+    library = make_library(tmp_path, server)
+    library.run(docs, telemetry=True)
+    lines = [line for path in (library.data / "telemetry").rglob("*.jsonl") for line in path.read_text().splitlines()]
+    measures = [found["measures"] for line in lines if "measures" in (found := json.loads(line))]
+    asked = [found for found in measures if "model_asked" in found][-1]
+    assert (asked["model_asked"], asked["model_requests"], asked["model_tokens_in"]) == (2, 2, server.tokens_in)

@@ -131,6 +131,11 @@ class LibrarySink(DatabaseSink):
                 self._connection.executemany("DELETE FROM sources WHERE name = ?", names)
             self.sync()
 
+    def leave_held(self) -> None:
+        """Publish nothing that waits for the end of a pass: the pass stops before its end. May be called from any
+        thread."""
+        self._is_last = False
+
     def close(self) -> None:
         """Close the library and leave no log beside it, unless another process reads it. Idempotent."""
         if self._publishes and not self._is_broken:

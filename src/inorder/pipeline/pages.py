@@ -116,14 +116,17 @@ class PageFeed:
         library: LibraryReader,
         options: StageOptions,
         totals: ModelTotals,
+        on_stop: Callable[[], None],
     ) -> None:
-        """`items` are those of the plan. `totals` counts what is done."""
+        """`items` are those of the plan. `totals` counts what is done. `on_stop` is called before the
+        end if some pages were not asked for another reason than `pages_max`."""
         self._settings = settings
         self._convert = settings.convert
         self._items = items
         self._library = library
         self._options = options
         self._totals = totals
+        self._on_stop = on_stop
         self._left = settings.pages_max
         self._feed = Feed(self._let_go_on)
         self._hungry = threading.Event()
@@ -182,6 +185,8 @@ class PageFeed:
             self._put_rest()
         except BaseException as error:
             problem = error
+        if self.stop is not None:
+            self._on_stop()
         self._feed.end(problem)
         self._wake()
 

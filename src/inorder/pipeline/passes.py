@@ -108,7 +108,7 @@ class PassRunner:
                 self._write_counts()
 
         items = PlannedItems(plan, library, sink)
-        feed = self._open_feed(settings, items, library) if name == READ else None
+        feed = self._open_feed(settings, items, library, sink) if name == READ else None
         has_device = name == MODELS and needs_device(settings)
         shared = SharedProviders(settings, None if kept is None else kept.providers)
         try:
@@ -142,10 +142,12 @@ class PassRunner:
                 feed.close()
             shared.end()
 
-    def _open_feed(self, settings: PipelineSettings, items: "PlannedItems", library: LibraryReader) -> "PageFeed":
+    def _open_feed(
+        self, settings: PipelineSettings, items: "PlannedItems", library: LibraryReader, sink: LibrarySink
+    ) -> "PageFeed":
         from .pages import PageFeed  # with all that models need
 
-        return PageFeed(settings, items, library, self._options, self._outcome.model)
+        return PageFeed(settings, items, library, self._options, self._outcome.model, sink.leave_held)
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
         """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an

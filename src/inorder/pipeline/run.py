@@ -19,7 +19,7 @@ import msgspec
 from inorder.code.rules import RULE_FILES
 from inorder.core.state import StopKind
 from inorder.documents.readers.plugins import list_problems
-from inorder.errors import OperatorError
+from inorder.errors import OperatorError, require
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.rows import DOCUMENT
 from inorder.journal.records import Mark
@@ -92,6 +92,10 @@ def run_pipeline(request: RunRequest, kept: "KeptBetweenRuns | None" = None) -> 
         IntegrityError: The journal or the library is damaged.
     """
     require_usable(request.settings)
+    require(
+        not request.settings.convert.model or request.options.engine == "local",
+        "--reader vision asks from this machine, and its workers need the answers; leave out --engine ray",
+    )
     for source in request.sources:
         if not is_address(source):
             _require_there(source, os.fspath(request.options.data))

@@ -98,8 +98,8 @@ class ModelPages:
         if settings.pages_max is not None:
             found.pages = min(found.pages, settings.pages_max)
         found.tokens_in, found.tokens_out = (round(found.pages * each) for each in self._measure_usage())
-        prices = settings.spending.prices
-        found.cost = None if prices is None else prices.cost(found.tokens_in, found.tokens_out)
+        if settings.spending.has_prices:
+            found.cost = settings.spending.cost(found.tokens_in, found.tokens_out)
         return found
 
     def _measure_usage(self) -> tuple[float, float]:
