@@ -139,6 +139,105 @@ def test_the_entry_for_codex_is_toml(runs: FolderRuns) -> None:
     assert tomllib.loads(out)["mcp_servers"]["inorder"]["args"][-1] == str(runs.data)
 
 
+@pytest.mark.parametrize(
+    ("assistant", "place", "servers"),
+    [("claude-code", ".mcp.json", "mcpServers"), ("vscode", ".vscode/mcp.json", "servers")],
+)
+def test_an_entry_is_merged_into_the_file_of_a_project_once(
+    runs: FolderRuns, tmp_path: Path, assistant: str, place: str, servers: str
+) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(exist_ok=True)
+    before = json.dumps({"inputs": ["\u00e4"], servers: {"other": {"command": "x"}, "inorder": {"command": "old"}}})
+    path.write_text(before)
+    command = ("mcp", "--install", assistant, "--write", "--may-index", "docs", "--data", str(runs.data))
+    code, out, err = run_in_process(command, tmp_path, clean_environment())
+    assert (code, out, err) == (0, "", f"written to {place}; what it was is in {place}.bak\n")
+    found = json.loads(path.read_text())
+    assert found["inputs"] == ["\u00e4"]
+    assert found[servers]["other"] == {"command": "x"}
+    assert found[servers]["inorder"]["args"][-4:] == ["--data", str(runs.data), "--may-index", str(tmp_path / "docs")]
+    assert path.with_name(f"{path.name}.bak").read_text() == before
+    assert run_in_process(command, tmp_path, clean_environment()) == (0, "", f"{place} has this entry already\n")
+
+
+def test_an_entry_is_written_where_there_is_no_file(runs: FolderRuns, tmp_path: Path) -> None:
+    command = ("mcp", "--install", "cursor", "--write", "--data", str(runs.data))
+    assert run_in_process(command, tmp_path, clean_environment())[::2] == (0, "written to .cursor/mcp.json\n")
+    assert json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"]["inorder"]
+    assert [path.name for path in (tmp_path / ".cursor").iterdir()] == ["mcp.json"]
+
+
+@pytest.mark.parametrize("content", ["{ // a comment\n}", "[]", '{"mcpServers": []}', "\xff", "[" * 100_000])
+def test_a_file_that_cannot_be_parsed_is_left_as_it_is(runs: FolderRuns, tmp_path: Path, content: str) -> None:
+    path = tmp_path / ".mcp.json"
+    path.write_text(content, encoding="latin-1")
+    command = ("mcp", "--install", "claude-code", "--write", "--data", str(runs.data))
+    code, _, err = run_in_process(command, tmp_path, clean_environment())
+    assert code == 2
+    assert "nothing was written" in err
+    assert len(err.splitlines()) == 1
+    assert path.read_text(encoding="latin-1") == content
+    assert [each.name for each in tmp_path.iterdir()] == [".mcp.json"]
+
+
+def test_a_table_of_codex_is_appended_and_another_one_refused(
+    runs: FolderRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('# kept\nmodel = "x"\n')
+    command = ["mcp", "--install", "codex", "--write", "--data", str(runs.data)]
+    environment = clean_environment() | {"HOME": str(tmp_path)}
+    assert run_in_process(tuple(command), tmp_path, environment)[0] == 0
+    assert path.read_text().startswith('# kept\nmodel = "x"\n\n[mcp_servers.inorder]\n')
+    assert tomllib.loads(path.read_text())["mcp_servers"]["inorder"]["args"][-1] == str(runs.data)
+    assert "already" in run_in_process(tuple(command), tmp_path, environment)[2]
+    code, _, err = run_in_process((*command, "--may-index", "docs"), tmp_path, environment)
+    assert (code, "another entry inorder" in err) == (2, True)
+
+
+def test_write_needs_install(runs: FolderRuns) -> None:
+    code, _, err = run_in_process(("mcp", "--write", "--data", str(runs.data)), runs.folder, clean_environment())
+    assert (code, "--write needs --install" in err) == (2, True)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_an_assistant_indexes_only_folders_that_the_server_was_started_with(tmp_path: Path) -> None:
+    own = FolderRuns(tmp_path, dense="none")
+    own.write("docs/lamp.md", "A lamp.\n")
+    own.run("docs")
+    own.write("docs/horn.md", "A horn.\n")
+    data, docs = str(own.data), str(own.folder / "docs")
+
+    async def update(folder: str) -> tuple[bool, str]:
+        start = StdioServerParameters(
+            command=sys.executable, args=["-m", "inorder", "mcp", "--data", data, "--may-index", docs]
+        )
+        async with stdio_client(start) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            listed = {tool.name: tool.annotations for tool in (await session.list_tools()).tools}
+            assert listed["update_index"].read_only_hint is False
+            assert listed["search"].read_only_hint is True
+            result = await session.call_tool("update_index", {"folder": folder})
+            return bool(result.is_error), result.content[0].text
+
+    is_error, text = asyncio.run(update(str(tmp_path)))
+    assert is_error
+    assert "is not one of the folders of --may-index" in text
+    is_error, text = asyncio.run(update(docs))
+    assert not is_error, text
+    assert [hit["path"] for hit in IndexTools(data).search("horn")["hits"]] != []
+    assert [tool.name for tool in asyncio.run(make_server(data).list_tools())] == [
+        "search",
+        "read",
+        "symbols",
+        "callers",
+    ]
+
+
 def test_the_entry_for_an_unknown_assistant_is_refused(runs: FolderRuns) -> None:
     code, _, err = run_in_process(("mcp", "--install", "eliza"), runs.folder, clean_environment())
     assert code == 2

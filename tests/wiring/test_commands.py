@@ -153,6 +153,8 @@ ROWS = {
     ("journal", "last"): CommandRow(("journal", ".inorder/journal/picky.journal"), ("--last", "1"), lambda out: True),
     ("", "version"): CommandRow((), ("--version",), has("inorder")),
     ("mcp", "install"): CommandRow(("mcp", "--data", "nowhere"), ("--install", "cursor"), has('"mcpServers"')),
+    ("mcp", "writes"): CommandRow(("mcp", "--install", "cursor", "--data", "nowhere"), ("--write",), lacks("mcpServers")),
+    ("mcp", "may_index"): CommandRow(("mcp", "--install", "cursor"), ("--may-index", "lamps"), has("--may-index")),
     ("", "debug"): CommandRow((), ("--debug", "search", "lamp", "--data", "nowhere"), lambda out: True),
 }
 JSON_ARGUMENTS = {

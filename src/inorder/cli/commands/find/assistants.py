@@ -1,13 +1,18 @@
 """How assistants are told of the server: the entry of each, and the file that it goes into."""
 
+import json
 import os
 import shutil
 import sys
-from typing import Any
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.errors import require
+from inorder.errors import OperatorError, require
+from inorder.host.filesystem import SystemFilesystem, make_directories, write_atomic
 
 _FILES = {
     "claude-code": (".mcp.json", "mcpServers", {}),
@@ -15,28 +20,74 @@ _FILES = {
     "vscode": (".vscode/mcp.json", "servers", {"type": "stdio"}),
 }
 """By assistant: the file in the folder of a project, the name of the servers in it, and what an entry has besides."""
-_CODEX_FILE = "~/.codex/config.toml"
+_CODEX_FILE, _CODEX_SERVERS = "~/.codex/config.toml", "mcp_servers"
+_NAME = "inorder"
+_BACKUP = ".bak"
 
 
-def describe_entry(assistant: str, data: str) -> tuple[str, str]:
-    """The file that the entry of an assistant goes into, and the entry. Raises OperatorError for an unknown one."""
+class Entry(NamedTuple):
+    """The entry of an assistant."""
+
+    file: str
+    """The file that it goes into."""
+    servers: str
+    """What the servers are called in it."""
+    values: dict[str, Any]
+    text: str
+    """The entry as it stands in such a file."""
+
+
+def describe_entry(assistant: str, data: str, may_index: Sequence[str] = ()) -> Entry:
+    """Return the entry of an assistant. Raises OperatorError for an unknown one."""
     known = sorted([*_FILES, "codex"])
     require(assistant in known, f"--install must be one of {', '.join(known)}; got {assistant!r}")
-    command, arguments = _find_command(os.path.abspath(data))
+    arguments = ["mcp", "--data", os.path.abspath(data)]
+    arguments += [argument for folder in may_index for argument in ("--may-index", folder)]
+    values = _find_command(arguments)
     if assistant == "codex":
-        values = (f"{name} = {msgspec.json.encode(value).decode()}" for name, value in _pair(command, arguments))
-        return _CODEX_FILE, "\n".join(["[mcp_servers.inorder]", *values])
+        lines = (f"{name} = {msgspec.json.encode(value).decode()}" for name, value in values.items())
+        text = "\n".join([f"[{_CODEX_SERVERS}.{_NAME}]", *lines])
+        return Entry(_CODEX_FILE, _CODEX_SERVERS, values, text)
     file, servers, more = _FILES[assistant]
-    entry: dict[str, Any] = {**more, **dict(_pair(command, arguments))}
-    return file, msgspec.json.format(msgspec.json.encode({servers: {"inorder": entry}}), indent=2).decode()
+    return Entry(file, servers, {**more, **values}, _format({servers: {_NAME: {**more, **values}}}))
 
 
-def _find_command(data: str) -> tuple[str, list[str]]:
+def write_entry(entry: Entry) -> str:
+    """Add an entry to its file, in the current folder or that of the user, and say what was done. What the file had is
+    kept, and the file as it was is left beside it. Raises OperatorError for a file that cannot be read or parsed."""
+    path = Path(os.path.realpath(os.path.expanduser(entry.file)))
+    try:
+        before = path.read_bytes() if path.exists() else None
+        content = (before or b"").decode("utf-8-sig")
+        is_toml = path.suffix == ".toml"
+        found = tomllib.loads(content) if is_toml else json.loads(content) if content.strip() else {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise OperatorError(f"{entry.file} cannot be read, and nothing was written: {error}") from None
+    servers = found.setdefault(entry.servers, {}) if isinstance(found, dict) else None
+    require(isinstance(servers, dict), f"{entry.file} has no table {entry.servers}, and nothing was written")
+    if servers.get(_NAME) == entry.values:
+        return f"{entry.file} has this entry already"
+    if is_toml:
+        require(_NAME not in servers, f"{entry.file} has another entry {_NAME}: remove it, and run this again")
+        text = f"{content.rstrip()}\n\n{entry.text}\n".lstrip()
+    else:
+        servers[_NAME] = entry.values
+        text = f"{_format(found)}\n"
+    filesystem = SystemFilesystem()
+    make_directories(str(path.parent))
+    if before is not None:
+        write_atomic(filesystem, f"{path}{_BACKUP}", before)
+    write_atomic(filesystem, str(path), text.encode())
+    return f"written to {entry.file}" + (f"; what it was is in {entry.file}{_BACKUP}" if before is not None else "")
+
+
+def _format(values: dict[str, Any]) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False)
+
+
+def _find_command(arguments: list[str]) -> dict[str, Any]:
     """The program with its path, because an assistant may have another search path."""
     found = shutil.which("inorder")
-    arguments = ["mcp", "--data", data]
-    return (os.path.abspath(found), arguments) if found else (sys.executable, ["-m", "inorder", *arguments])
-
-
-def _pair(command: str, arguments: list[str]) -> list[tuple[str, Any]]:
-    return [("command", command), ("args", arguments)]
+    if found:
+        return {"command": os.path.abspath(found), "args": arguments}
+    return {"command": sys.executable, "args": ["-m", "inorder", *arguments]}

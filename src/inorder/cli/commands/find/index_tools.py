@@ -1,5 +1,9 @@
 """The index as tools for assistants (Model Context Protocol)."""
 
+import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -35,14 +39,43 @@ _INSTRUCTIONS = (
 )
 
 
-def make_server(data: str) -> MCPServer:
-    """A server for the index of DATA. Each call reads the index that is published at that moment."""
+def make_server(data: str, may_index: Sequence[str] = ()) -> MCPServer:
+    """A server for the index of DATA. Each call reads the index that is published at that moment. The folders of
+    `may_index` can be indexed again."""
     server = MCPServer("inorder", version=__version__, instructions=_INSTRUCTIONS)
     tools = IndexTools(data)
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for tool in (tools.search, tools.read, tools.symbols, tools.callers):
         server.add_tool(tool, annotations=reads)
+    if may_index:
+        writes = ToolAnnotations(
+            read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        server.add_tool(IndexUpdates(data, may_index).update_index, annotations=writes)
     return server
+
+
+class IndexUpdates:
+    """The tool that brings the index up to date, for the folders that the server was started with."""
+
+    def __init__(self, data: str, folders: Sequence[str]) -> None:
+        self._data = data
+        self._folders = list(folders)
+
+    async def update_index(self, folder: str = "") -> dict[str, Any]:
+        """Index what has changed in a folder, one of those that the server was started with; empty: in all of them.
+        Returns how many files are new, changed, removed or failed."""
+        with _translate_errors():
+            wanted = [os.path.abspath(folder)] if folder else self._folders
+            allowed = ", ".join(self._folders)
+            require(set(wanted) <= set(self._folders), f"{folder} is not one of the folders of --may-index: {allowed}")
+        command = [sys.executable, "-m", "inorder", "run", *wanted, "--data", self._data, "--json"]
+        ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, stdin=subprocess.DEVNULL)
+        try:
+            found: dict[str, Any] = msgspec.json.decode(ended.stdout)
+        except msgspec.DecodeError:
+            raise ToolError(ended.stderr.decode(errors="replace").strip()[-_LINE_CHARACTERS_MAX:]) from None
+        return found
 
 
 class IndexTools:
