@@ -109,6 +109,7 @@ ROWS = {
     ("eval", "mode"): CommandRow(EVAL, ("--mode", "lexical"), has("mode=lexical")),
     ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),
     ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),
+    ("eval", "make"): CommandRow(EVAL, ("--make", "made"), lacks("nDCG@10")),
     ("eval", "part"): CommandRow((*EVAL, "--json"), ("--part", "2/2"), has('"questions":1')),
     ("serve", "host"): CommandRow(SERVE, ("--host", "localhost"), has("http://localhost:")),
     ("serve", "port"): CommandRow(SERVE, ("--port", "70000"), lacks("http:")),
@@ -153,7 +154,9 @@ ROWS = {
     ("journal", "last"): CommandRow(("journal", ".inorder/journal/picky.journal"), ("--last", "1"), lambda out: True),
     ("", "version"): CommandRow((), ("--version",), has("inorder")),
     ("mcp", "install"): CommandRow(("mcp", "--data", "nowhere"), ("--install", "cursor"), has('"mcpServers"')),
-    ("mcp", "writes"): CommandRow(("mcp", "--install", "cursor", "--data", "nowhere"), ("--write",), lacks("mcpServers")),
+    ("mcp", "writes"): CommandRow(
+        ("mcp", "--install", "cursor", "--data", "nowhere"), ("--write",), lacks("mcpServers")
+    ),
     ("mcp", "may_index"): CommandRow(("mcp", "--install", "cursor"), ("--may-index", "lamps"), has("--may-index")),
     ("", "debug"): CommandRow((), ("--debug", "search", "lamp", "--data", "nowhere"), lambda out: True),
 }

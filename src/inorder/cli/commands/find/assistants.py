@@ -64,7 +64,8 @@ def write_entry(entry: Entry) -> str:
     except (OSError, ValueError, RecursionError) as error:
         raise OperatorError(f"{entry.file} cannot be read, and nothing was written: {error}") from None
     servers = found.setdefault(entry.servers, {}) if isinstance(found, dict) else None
-    require(isinstance(servers, dict), f"{entry.file} has no table {entry.servers}, and nothing was written")
+    if not isinstance(servers, dict):
+        raise OperatorError(f"{entry.file} has no table {entry.servers}, and nothing was written")
     if servers.get(_NAME) == entry.values:
         return f"{entry.file} has this entry already"
     if is_toml:

@@ -1,5 +1,6 @@
 """Measures how well settings of search answer questions, and compares two of them."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,14 +8,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.cli.output import info, pluralize, print_json, print_out
+from inorder.dataset.questions import KINDS, LINK, make_questions, write_questions
 from inorder.errors import OperatorError, require
 from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
 from inorder.index.search import SearchOptions
 from inorder.library.opening import find_index
 
-from .query_options import SETTINGS
+from .query_options import JUDGEMENTS, QUERIES, SETTINGS
 
 _WIDTH = 11
+_FEW = 50
 
 
 class Setting(NamedTuple):
@@ -38,9 +41,29 @@ def measure(queries: Path, judgements: Path, first: Setting, *, against: str, pa
         return
     names = [setting.name for setting in settings]
     print_out(*_format_table(names, found, differences))
+    print_out(*_format_kinds(found))
     counted = len(found[0].questions)
     left_out = f", {len(asked) - counted} without an answer left out" if len(asked) > counted else ""
     info(f"{pluralize(counted, 'question')}{left_out}")
+
+
+def make_set(data: str, folder: str) -> tuple[Path, Path]:
+    """Make questions from DATA, and say what they are worth. Returns the files with the questions and the answers."""
+    made = make_questions(data)
+    counts = {kind: sum(question.kind == kind for question in made) for kind in KINDS}
+    require(bool(made), "DATA has no links between documents, titles, headings or docstrings of three words")
+    place = os.path.abspath(folder)
+    paths = os.path.join(place, QUERIES), os.path.join(place, JUDGEMENTS)
+    write_questions(paths, made)
+    listed = ", ".join(pluralize(count, kind) for kind, count in counts.items() if count)
+    info(f"{pluralize(len(made), 'question')} in {folder}: {listed}")
+    info("Texts of links are words of other authors. The others stand in the file that answers them, so words find")
+    info("them easily: they compare settings, and do not tell how well questions of people are answered.")
+    if counts[LINK] < _FEW:
+        info(
+            f"With {pluralize(counts[LINK], 'link')} these questions are worth little: add some that people have asked."
+        )
+    return Path(paths[0]), Path(paths[1])
 
 
 def _parse_part(text: str) -> tuple[int, int]:
@@ -74,6 +97,21 @@ def _format_table(
         rows.append(("p", [f"{differences[metric].p_value:.4f}" for metric in METRICS]))
     width = max(len(name) for name, _ in rows)
     return [f"{name:{width}}" + "".join(f"{value:>{_WIDTH}}" for value in values) for name, values in rows]
+
+
+def _format_kinds(found: Sequence[Evaluation]) -> list[str]:
+    """nDCG@10 by kind of question, if the questions were made from DATA."""
+    kinds = [name.partition("-")[0] for name in found[0].questions]
+    if not set(kinds) <= set(KINDS):
+        return []
+    lines = []
+    for kind in dict.fromkeys(kinds):
+        places = [at for at, each in enumerate(kinds) if each == kind]
+        means = (sum(each.values["nDCG@10"][at] for at in places) / len(places) for each in found)
+        lines.append(
+            f"{kind}: nDCG@10 {', '.join(f'{mean:.4f}' for mean in means)} ({pluralize(len(places), 'question')})"
+        )
+    return lines
 
 
 def _describe(

@@ -9,6 +9,9 @@ from inorder.index.hits import MODES
 SETTINGS = ("data", "mode", "only", "rerank")
 """What `inorder eval` compares."""
 
+QUERIES, JUDGEMENTS = "queries.jsonl", "qrels.tsv"
+"""The names of the files with questions that are made from DATA, and with their answers."""
+
 ModeOption = Annotated[
     str,
     make_choice(
