@@ -26,7 +26,7 @@ MODELS_RUN := $(MODELS_VENV)/bin/python
 BROWSER_STAMP := build/axe/.stamp
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-# LangChain and LlamaIndex, whose retrievers are in examples/.
+# LangChain and LlamaIndex, for which there are retrievers.
 ADAPTERS_VENV := .venv-adapters
 ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp
 ADAPTERS_RUN := $(ADAPTERS_VENV)/bin/python
@@ -98,7 +98,7 @@ test-models: $(MODELS_STAMP) ## install torch and test the local models: minilm,
 test-ray: $(RAY_STAMP) ## install Ray and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
 
-test-adapters: $(ADAPTERS_STAMP) ## install LangChain and LlamaIndex and test the retrievers for them in examples/
+test-adapters: $(ADAPTERS_STAMP) ## install LangChain and LlamaIndex and test the retrievers for them
 	$(ADAPTERS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/adapters
 
 test-connectors: $(CONNECTORS_STAMP) ## install clients and servers of databases and object stores, and test the connectors with them

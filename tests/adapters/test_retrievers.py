@@ -1,19 +1,18 @@
-"""The retrievers for LangChain and LlamaIndex in `examples/`, with the packages that `make test-adapters` installs."""
+"""The retrievers for LangChain and LlamaIndex, with the packages that `make test-adapters` installs."""
 
 import asyncio
-import importlib.util
-import sys
+import importlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.stage_runs import StageRuns
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PACKAGES = {"langchain_retriever": "langchain_core", "llama_index_retriever": "llama_index.core"}
+PACKAGES = {"langchain": "langchain_core", "llama_index": "llama_index.core"}
 QUESTION = "is the horn sounded in fog or at night"
 pytestmark = [pytest.mark.req("SEA-4"), pytest.mark.parametrize("name", PACKAGES), pytest.mark.slow]
 
@@ -33,13 +32,7 @@ def data(tmp_path: Path) -> str:
 
 def load(name: str) -> ModuleType:
     pytest.importorskip(PACKAGES[name], reason="make test-adapters installs it")
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module(f"inorder.adapters.{name}")
 
 
 def ask(retriever: Any, question: str) -> list[tuple[str, str, dict[str, Any]]]:
@@ -85,6 +78,20 @@ def test_it_can_be_awaited_and_shared_by_threads(name: str, data: str) -> None:
     assert found == [expected] * 8
 
 
-def test_the_example_prints_what_it_finds(name: str, data: str, capsys: pytest.CaptureFixture[str]) -> None:
-    load(name).main(data, QUESTION)
-    assert "docs/horn.md" in capsys.readouterr().out.split("\n")[0]
+def test_pages_and_boxes_of_a_pdf_are_in_the_metadata(name: str, tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    path = tmp_path / "docs" / "horn.pdf"
+    path.parent.mkdir(exist_ok=True)
+    canvas = Canvas(str(path))
+    canvas.drawString(72, 700, "The horn is sounded in fog.")
+    canvas.save()
+    runs.doctags("docs")
+    runs.chunk()
+    runs.index("docs")
+    [(_, _, metadata)] = ask(load(name).InorderRetriever(data=str(runs.data)), QUESTION)
+    assert metadata["pages"] == [1]
+    [box] = metadata["boxes"]
+    assert box["page"] == 1
+    assert 0 < box["left"] < box["right"] < 1
+    assert 0 < box["top"] < box["bottom"] < 0.5
+    assert "page 1" in metadata["citation"]

@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "index": BELOW_JOBS | {"sources", "documents", "code"},
     "library": {"code", "core", "documents", "errors", "files", "host", "index", "runtime", "sinks", "stage"},
     "dataset": BELOW_JOBS | {"documents", "index", "library"},
+    "adapters": {FACE, "dataset", "index"},
     "watch": BELOW_JOBS | {"sources"},
     "report": BELOW_JOBS | {"documents", "index", "library", "dataset", "watch", "pipeline"},
     "targets": BELOW_JOBS | {"documents", "index", "library"},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from inorder.lazy_names import make_getattr
 
 if TYPE_CHECKING:
+    from inorder.dataset.boxes import PageBox
     from inorder.dataset.dataset import Dataset, SearchWhere, open
     from inorder.dataset.document import DatasetDocument
     from inorder.dataset.export.options import ExportOutcome
@@ -25,6 +26,7 @@ __all__ = [
     "ExportOutcome",
     "Hit",
     "LexicalTerms",
+    "PageBox",
     "Rows",
     "SearchAnswer",
     "SearchWhere",
@@ -43,6 +45,7 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
             "ExportOutcome": "inorder.dataset.export.options",
             "Hit": "inorder.index.hits",
             "LexicalTerms": "inorder.dataset.tables",
+            "PageBox": "inorder.dataset.boxes",
             "Rows": "inorder.dataset.rows",
             "SearchAnswer": "inorder.index.search",
             "SearchWhere": "inorder.dataset.dataset",

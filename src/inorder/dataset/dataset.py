@@ -13,6 +13,7 @@ from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError, require
 from inorder.host.spelling import read_spelling, spell
 from inorder.host.system import require_posix
+from inorder.index.hits import Hit
 from inorder.index.locations import identify_file
 from inorder.index.rows import DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, search
@@ -20,6 +21,7 @@ from inorder.library.opening import find_index, read_source_roots
 from inorder.library.reader import LibraryReader
 from inorder.stage.data_layout import require_current_data, require_directory
 
+from .boxes import PageBox, find_boxes
 from .document import DatasetDocument
 from .export.export import export_data
 from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
@@ -229,6 +231,15 @@ class Dataset:
     ) -> SearchAnswer:
         """Search as `search` does, in another thread, so that the event loop continues."""
         return await asyncio.to_thread(self.search, question, k, mode, where, context)
+
+    def find_boxes(self, hit: Hit) -> list[PageBox]:
+        """Return where the text of a hit is on the pages of its document; empty for one without pages, and for code.
+        The document is read for it. Raises OperatorError if DATA does not have the document any longer."""
+        if not hit.pages:
+            return []
+        document = self.get(hit.item_id)
+        refs = next((chunk.refs for chunk in document.chunks if chunk.chunk_id == hit.chunk_id), [])
+        return list(find_boxes(document.json, refs))
 
     def export(
         self,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from inorder.dataset.boxes import Box, find_share
 from inorder.dataset.document import DatasetDocument
 from inorder.documents.chunk.chunks import Chunk
 from inorder.errors import OperatorError
@@ -31,8 +32,6 @@ _KINDS = {
     "caption": "caption",
     "footnote": "caption",
 }
-
-Box = tuple[float, float, float, float]
 
 
 class DocumentParams(ItemParams, frozen=True, kw_only=True):
@@ -229,23 +228,11 @@ def _view_block(ref: str, item: Any, sizes: dict[int, Any], chunks: dict[str, li
         text=text[:_TEXT_MAX],
         level=int(item.get("level") or 0),
         page=page,
-        box=_find_box(place, sizes.get(page)) if place else None,
+        box=find_share(place, sizes.get(page)) if place else None,
         cells=list(_list_cells(item.get("data") or {})),
         chunks=chunks.get(ref, []),
         is_cut=len(text) > _TEXT_MAX,
     )
-
-
-def _find_box(place: Any, size: Any) -> Box | None:
-    box = place.get("bbox")
-    if not box or not size or not size["width"] or not size["height"]:
-        return None
-    top, bottom = box["t"], box["b"]
-    if box.get("coord_origin") == "BOTTOMLEFT":
-        top, bottom = size["height"] - top, size["height"] - bottom
-    shares = (box["l"] / size["width"], top / size["height"], box["r"] / size["width"], bottom / size["height"])
-    left, top, right, bottom = (round(min(1.0, max(0.0, share)), 5) for share in shares)
-    return left, min(top, bottom), right, max(top, bottom)
 
 
 def _list_cells(grid: Any) -> Iterator[CellView]:

@@ -1,16 +1,18 @@
-"""A LlamaIndex retriever over DATA.
+"""A LlamaIndex retriever over DATA. It needs the package `llama-index-core`.
 
-    python examples/llama_index_retriever.py DATA "when should the fog horn be started"
+from inorder.adapters.llama_index import InorderRetriever
 
-It needs the package `llama-index-core`. Copy the class: it is all that is needed.
+for found in InorderRetriever(".inorder", k=3).retrieve("when should the fog horn be started"):
+    print(found.node.metadata["citation"])
 """
 
-import sys
+import asyncio
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 import inorder
+from inorder.adapters.metadata import describe_hit
 from inorder.dataset import SearchAnswer, SearchWhere
 
 
@@ -30,31 +32,16 @@ class InorderRetriever(BaseRetriever):
         self._k, self._mode, self._where = k, mode, where
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return make_nodes(self._dataset.search(query_bundle.query_str, self._k, self._mode, self._where))
+        return make_nodes(self._dataset, self._dataset.search(query_bundle.query_str, self._k, self._mode, self._where))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return make_nodes(await self._dataset.search_async(query_bundle.query_str, self._k, self._mode, self._where))
+        answer = await self._dataset.search_async(query_bundle.query_str, self._k, self._mode, self._where)
+        return await asyncio.to_thread(make_nodes, self._dataset, answer)
 
 
-def make_nodes(answer: SearchAnswer) -> list[NodeWithScore]:
+def make_nodes(data: inorder.Dataset, answer: SearchAnswer) -> list[NodeWithScore]:
     """The hits of an answer as nodes of LlamaIndex, best first."""
     return [
-        NodeWithScore(
-            node=TextNode(
-                id_=hit.chunk_id,
-                text=hit.text,
-                metadata={"source": hit.locate(), "title": hit.name or hit.context, "kind": hit.file_kind},
-            ),
-            score=hit.score,
-        )
+        NodeWithScore(node=TextNode(id_=hit.chunk_id, text=hit.text, metadata=describe_hit(data, hit)), score=hit.score)
         for hit in answer.hits
     ]
-
-
-def main(data: str, question: str) -> None:
-    for found in InorderRetriever(data, k=3).retrieve(question):
-        print(found.node.metadata["source"], found.node.get_content().split("\n")[0])
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Retrievers for other libraries. Each module needs the package of its library."""
