@@ -121,8 +121,9 @@ def _make_groups(
             found[(word.casefold(),), True] += count
             continue
         analyzed = [analyze(word, each) for each in dict.fromkeys(("", *languages))]
+        others, is_prefix = _spell_otherwise(word), is_partial(word)
         for forms in zip(*analyzed, strict=True):
-            found[tuple(dict.fromkeys((*forms, *_spell_otherwise(word)))), is_partial(word)] += count
+            found[tuple(dict.fromkeys((*forms, *others))), is_prefix] += count
     kept = dict(found.most_common(_TERMS_MAX))
     return tuple(TermGroup(*term, math.sqrt(count)) for term, count in found.items() if term in kept)
 
@@ -154,8 +155,8 @@ def _take_syntax(text: str) -> Query:
 
 def parse_query(text: str) -> Query:
     """Parse a question. Raises OperatorError if there is nothing to search for."""
-    text = replace_surrogates(text).strip()
-    characters, text = len(text), text[:CHARACTERS_MAX]
+    text = text.strip()
+    characters, text = len(text), replace_surrogates(text[:CHARACTERS_MAX]).strip()
     kind, colon, name = text.partition(":")
     if colon and kind in NAME_PREFIXES:
         if not name.strip():
