@@ -10,7 +10,12 @@ Box = tuple[float, float, float, float]
 
 
 class PageBox(NamedTuple):
-    """A rectangle on a page, in shares of its width and height, from the upper left corner."""
+    """A rectangle on a page, in shares of its width and height, from the upper left corner.
+
+    >>> import inorder
+    >>> def measure(box: inorder.dataset.PageBox) -> float:
+    ...     return (box.right - box.left) * (box.bottom - box.top)
+    """
 
     page: int
     left: float
