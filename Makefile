@@ -147,8 +147,8 @@ gauntlet: $(BENCH_STAMP) ## run one misbehaving item among 200 with inorder and 
 bench-documents: $(STAMP) ## measure document reading; compare with other tools that are installed
 	$(RUN) bench/documents.py
 
-bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other tools
-	$(BENCH_RUN) bench/quality.py
+bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other tools; PDFS="DIR..." are real ones
+	$(BENCH_RUN) bench/quality.py $(if $(PDFS),--folder $(PDFS))
 
 bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DIR adds quality on the sets in DIR
 	$(BENCH_RUN) bench/search.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PART),--part $(PART))

@@ -1,15 +1,13 @@
 """Real web pages whose articles are known, from public repositories, beside each other in one folder:
 
-    git clone https://github.com/scrapinghub/article-extraction-benchmark
     git clone https://github.com/mozilla/readability
     git clone https://github.com/adbar/trafilatura
 
-Pages of the first two have the whole text of their article. Those of the third have sentences that belong to the
+Pages of the first have the whole text of their article. Those of the second have sentences that belong to the
 article, and others that do not. A third of the pages, by a hash of their names, was not looked at when the rules were
 written.
 """
 
-import gzip
 import hashlib
 import json
 from collections import defaultdict
@@ -42,16 +40,8 @@ class RealPage(NamedTuple):
 
 def read_real_pages(folder: Path) -> Iterator[RealPage]:
     """The pages of the repositories that the folder has."""
-    for source in (_read_scrapinghub, _read_mozilla, _read_trafilatura):
+    for source in (_read_mozilla, _read_trafilatura):
         yield from source(folder)
-
-
-def _read_scrapinghub(folder: Path) -> Iterator[RealPage]:
-    repository = folder / "article-extraction-benchmark"
-    for path in sorted(repository.glob("html/*.html.gz")):
-        name = path.name.removesuffix(".html.gz")
-        article = _load(repository / "ground-truth.json")[name]["articleBody"]
-        yield RealPage("scrapinghub", name, gzip.decompress(path.read_bytes()), article, [], [])
 
 
 def _read_mozilla(folder: Path) -> Iterator[RealPage]:

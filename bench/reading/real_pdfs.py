@@ -1,10 +1,11 @@
 """PDFs of public texts, with what their sources say: READMEs set with a template of pandoc, and papers from LaTeX.
 
-    python -m reading.real_pdfs --readmes FOLDER --template eisvogel.latex OUT
-    python -m reading.real_pdfs --papers FOLDER OUT
+    python bench/quality_pdfs.py --readmes FOLDER --template eisvogel.latex OUT
+    python bench/quality_pdfs.py --papers FOLDER OUT
 
-The READMEs are Markdown files; every other one is set with framed listings. The papers are LaTeX files that have their
-PDF beside them, as authors publish it, in any folder below. pandoc says what each source says: text in reading order,
+The READMEs are those of packages of npm, which are fetched to the folder; every other one is set with framed listings.
+The papers are LaTeX files that have their PDF beside them, as authors publish it, in any folder below: clones of their
+repositories. pandoc says what each source says: text in reading order,
 headings, tables and code. Formulas, citations and references to figures are left out: a source names what the PDF
 numbers.
 """
@@ -12,6 +13,8 @@ numbers.
 import argparse
 import json
 import subprocess
+import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +24,17 @@ import msgspec
 
 from .scores import Content, Grid, GridCell, Heading
 
+PACKAGES = """
+ace-builds agenda ajv amqplib archiver async babel-loader bcrypt bcryptjs better-sqlite3 bluebird body-parser
+bootstrap boxen bull busboy canvas chai chalk chart.js cheerio chokidar cli-table3 codemirror concurrently connect
+cookie-parser core-js cors cron cross-env csv-parse date-fns dayjs debug dotenv draft-js ejs eslint execa express
+fast-xml-parser fastify figlet forever form-data formidable fs-extra gm got grunt gulp hapi helmet highlight.js howler
+i18next immer immutable ini inquirer interactjs jotai jquery jsdom json5 jsonwebtoken kafkajs knex koa leaflet less
+level lit log4js lowdb lru-cache luxon markdown-it marked minimist mobx mocha moment monaco-editor mongoose morgan ms
+multer mustache mysql2 needle nightmare node-fetch node-schedule nodemailer nunjucks ora p-limit p-queue papaparse
+parcel passport pdfkit pg phaser pino pixi.js playwright plotly.js pm2 preact prettier prisma prismjs pug
+""".split()  # noqa: SIM905
+"""Packages of npm whose READMEs are set."""
 PAPER_CHARACTERS_MIN = 5_000
 TIMEOUT_S = 120
 _INLINE_TEXTS = {"Space": " ", "SoftBreak": " ", "LineBreak": " "}
@@ -137,6 +151,20 @@ def _meta_text(value: Any) -> str:
     return " ".join(map(_meta_text, content)) if kind == "MetaList" else ""
 
 
+def fetch_readmes(folder: Path) -> None:
+    """Write the READMEs of the packages to a folder, but those that are there."""
+    for name in PACKAGES:
+        path = folder / f"{name}.md"
+        if path.exists():
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            subprocess.run(["npm", "pack", "--silent", name], cwd=place, check=True, capture_output=True)
+            with tarfile.open(next(Path(place).glob("*.tgz"))) as archive:
+                member = next(each for each in archive if each.name.lower() == "package/readme.md")
+                content = archive.extractfile(member)
+                path.write_bytes(content.read() if content else b"")
+
+
 def make_readmes(folder: Path, template: Path, out: Path) -> None:
     """Set each README, without its pictures, which are addresses of badges."""
     for number, path in enumerate(sorted(folder.glob("*.md"))):
@@ -202,17 +230,15 @@ def is_aside(name: str) -> bool:
 def main() -> None:
     """Write NAME.pdf and NAME.json to a folder."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--readmes", type=Path, help="folder of Markdown files")
+    parser.add_argument("--readmes", type=Path, help="folder for the READMEs")
     parser.add_argument("--template", type=Path, help="template of pandoc for them")
     parser.add_argument("--papers", type=Path, help="folder with LaTeX files, each with its PDF beside it")
     parser.add_argument("out", type=Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.readmes:
+        given.readmes.mkdir(parents=True, exist_ok=True)
+        fetch_readmes(given.readmes)
         make_readmes(given.readmes, given.template, given.out)
     if given.papers:
         make_papers(given.papers, given.out)
-
-
-if __name__ == "__main__":
-    main()

@@ -104,13 +104,6 @@ def read_pdf_inspector(path: Path) -> Content:
     return parse_markdown(pdf_inspector.process_pdf(str(path)).markdown or "")
 
 
-def read_pymupdf4llm(path: Path) -> Content:
-    """What pymupdf4llm read, as Markdown."""
-    import pymupdf4llm
-
-    return parse_markdown(pymupdf4llm.to_markdown(str(path), show_progress=False))
-
-
 def read_pdfplumber(path: Path) -> Content:
     """The text that pdfplumber read."""
     import pdfplumber
@@ -125,7 +118,6 @@ TOOLS: dict[str, Callable[[Path], Content]] = {
     "liteparse": read_liteparse,
     "pdf-inspector": read_pdf_inspector,
     "markitdown": read_markitdown,
-    "pymupdf4llm": read_pymupdf4llm,
     "pdfplumber": read_pdfplumber,
 }
 
