@@ -28,6 +28,7 @@ from .tables.direction import order_columns
 from .tables.pages import join_tables
 from .tables.ruled import insert_ruled_tables
 from .tables.unruled import find_unruled_tables
+from .vertical import read_vertical
 
 PlacedTable = tuple[int, int, Table]
 """A table with the range of rows that it replaces."""
@@ -44,6 +45,9 @@ MARGIN_LINE_CHARACTERS_MIN = 30
 
 def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of a page."""
+    vertical = read_vertical(page)
+    if vertical:
+        return [*vertical]
     rows = page.rows
     headers, footers = count_furniture_rows(page, stats.edges)
     inner = rows[headers : len(rows) - footers]
