@@ -1,7 +1,7 @@
 """PDFs of public texts, with what their sources say: READMEs set with a template of pandoc, and papers from LaTeX.
 
-    python bench/quality_pdfs.py --readmes FOLDER --template eisvogel.latex OUT
-    python bench/quality_pdfs.py --papers FOLDER OUT
+    python bench/quality_pdfs.py readmes FOLDER eisvogel.tex OUT
+    python bench/quality_pdfs.py papers FOLDER OUT
 
 The READMEs are those of packages of npm, which are fetched to the folder; every other one is set with framed listings.
 The papers are LaTeX files that have their PDF beside them, as authors publish it, in any folder below: clones of their
@@ -230,15 +230,19 @@ def is_aside(name: str) -> bool:
 def main() -> None:
     """Write NAME.pdf and NAME.json to a folder."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--readmes", type=Path, help="folder for the READMEs")
-    parser.add_argument("--template", type=Path, help="template of pandoc for them")
-    parser.add_argument("--papers", type=Path, help="folder with LaTeX files, each with its PDF beside it")
-    parser.add_argument("out", type=Path)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    readmes = kinds.add_parser("readmes", help="fetch and set READMEs")
+    readmes.add_argument("folder", type=Path, help="folder for the READMEs")
+    readmes.add_argument("template", type=Path, help="template of pandoc")
+    papers = kinds.add_parser("papers", help="take papers")
+    papers.add_argument("folder", type=Path, help="folder with LaTeX files, each with its PDF beside it")
+    for each in (readmes, papers):
+        each.add_argument("out", type=Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    if given.readmes:
-        given.readmes.mkdir(parents=True, exist_ok=True)
-        fetch_readmes(given.readmes)
-        make_readmes(given.readmes, given.template, given.out)
-    if given.papers:
-        make_papers(given.papers, given.out)
+    if given.kind == "papers":
+        make_papers(given.folder, given.out)
+        return
+    given.folder.mkdir(parents=True, exist_ok=True)
+    fetch_readmes(given.folder)
+    make_readmes(given.folder, given.template, given.out)
