@@ -273,12 +273,13 @@ class Trials:
         file = self._source / "inorder" / change.file
         undo = self._replace(file, changed)
         try:
-            found = self._run_tests(choose_tests(change))
+            tests = choose_tests(change)
+            found = self._run_tests(tests)
             if not found and is_wide:
                 found = self._run_tests(["-m", "process or slow", *list_other_tests(area, change)[:6]])
         finally:
             undo()
-        return found or "survived"
+        return found or ("survived" if tests else "survived: no recorded test calls it")
 
     def _replace(self, file: Path, text: str) -> "Undo":
         compiled = [*(file.parent / "__pycache__").glob(f"{file.stem}.*")]
@@ -344,7 +345,9 @@ def main() -> int:
     try:
         for area, change in turns:
             before = known.get((change.file, change.start, change.new))
-            if before is not None and (before["is_wide"] or not options.wide or before["result"] != "survived"):
+            if before is not None and (
+                before["is_wide"] or not options.wide or not before["result"].startswith("survived")
+            ):
                 continue
             result = trials.run(area, change, is_wide=options.wide)
             row = change._asdict() | {"area": area, "result": result, "is_wide": options.wide}
@@ -363,11 +366,11 @@ def report(drawn: dict[str, list[Change]], known: dict[tuple[str, int, str], dic
     for area, changes in drawn.items():
         results = [(change, known[change.file, change.start, change.new]["result"]) for change in changes]
         for change, result in results:
-            if result == "survived":
+            if result.startswith("survived"):
                 text = (PACKAGE / change.file).read_text("utf-8")
                 old = " ".join(text[change.start : change.end].split())
-                print(f"{change.file}:{change.line}: {old!r} -> {change.new.strip()!r}")
-        caught = sum(result != "survived" for _, result in results)
+                print(f"{change.file}:{change.line}: {old!r} -> {change.new.strip()!r} {result}")
+        caught = sum(not result.startswith("survived") for _, result in results)
         print(f"{area}: {caught} of {len(results)} caught")
 
 

@@ -1,7 +1,12 @@
 """Numbers as people read them."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from inorder.report.page.plot import SvgPlot
+from inorder.report.page.sections import make_activity
 from inorder.report.page.text import format_axis_time, format_bytes, format_plural, format_rate
 
 
@@ -39,3 +44,20 @@ def test_a_moment_has_the_unit_of_the_axis(value_ms: float, shown: str) -> None:
 
 def test_one_of_a_thing_has_no_plural() -> None:
     assert [format_plural(count, "item") for count in (0, 1, 2000)] == ["0 items", "1 item", "2,000 items"]
+
+
+def test_a_plot_of_a_run_without_time_and_values_can_be_drawn() -> None:
+    plot = SvgPlot(0, 0)
+    plot.add_band(0, 0, "window-0", "a < b")
+    plot.add_box((0, 0), (0, 0), "span")
+
+
+@pytest.mark.parametrize(
+    ("state", "title"), [("running", "Running now"), ("killed", "What it was running at its last sign of life")]
+)
+def test_what_a_run_is_running_is_listed_if_there_is_anything(state: str, title: str) -> None:
+    run: Any = SimpleNamespace(state=state, running=["a<b>.pdf: 3 s"])
+    shown = make_activity(run)
+    assert title in shown
+    assert "a&lt;b&gt;.pdf: 3 s" in shown
+    assert make_activity(SimpleNamespace(state=state, running=[])) == ""  # type: ignore[arg-type]
