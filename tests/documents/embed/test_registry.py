@@ -179,3 +179,14 @@ def test_a_folder_with_too_many_files_is_not_read_through(tmp_path: Path) -> Non
 def test_a_model_of_the_hub_is_known_by_its_name() -> None:
     assert identity("sentence-transformers:some/model").endswith("some/model")
     assert identity("sentence-transformers:no name that a hub could have").endswith("could have")
+
+
+def test_hidden_files_and_folders_of_a_model_folder_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"1")
+    before = hash_folder(tmp_path)
+    (tmp_path / ".git" / "logs").mkdir(parents=True)
+    (tmp_path / ".git" / "logs" / "HEAD").write_text("a")
+    (tmp_path / ".note").write_text("b")
+    assert hash_folder(tmp_path) == before
+    (tmp_path / "more").write_text("c")
+    assert hash_folder(tmp_path) != before

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from inorder.stage.monitor.progress import (
     format_left,
     format_line,
     format_stopping,
+    measure_rate,
     open_display,
 )
 from tests.stage.jobs import Place
@@ -289,3 +291,9 @@ def test_a_plan_that_turns_out_to_be_another_is_shown_once(
     assert second._bar.live.is_started is False
     assert [row["doc_id"] for row in place.runs()[-1][1:]] == ["x", "y", "z"]
     assert outcome.queue_p50_ms >= 0
+
+
+def test_the_rate_of_a_run_counts_what_it_has_done_itself() -> None:
+    resumed: Any = SimpleNamespace(done=110, elapsed_s=5.0)
+    assert measure_rate(resumed, 100) == 2.0
+    assert measure_rate(SimpleNamespace(done=100, elapsed_s=0.0), 100) == 0.0  # type: ignore[arg-type]
