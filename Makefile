@@ -55,7 +55,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-models test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
+.PHONY: help demo demo-models test test-fast test-browser test-extras test-models test-model-servers test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak soak-pages fuzz mutants damage clean
 
@@ -94,6 +94,10 @@ test-extras: $(STAMP) ## install and test the optional readers: OCR, docling, ol
 
 test-models: $(MODELS_STAMP) ## install torch and test the local models: minilm, sentence-transformers, splade
 	$(MODELS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/documents/embed
+
+test-model-servers: $(MODELS_STAMP) ## install a server of chat models and test with a tiny one of random weights
+	$(MODELS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'transformers[serving]'
+	$(MODELS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/models/test_real_server.py
 
 test-ray: $(RAY_STAMP) ## install Ray and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
