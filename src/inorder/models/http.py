@@ -23,7 +23,8 @@ from inorder.host.regular_file import open_regular
 
 KEY_VARIABLE = "INORDER_API_KEY"
 _READ_BYTES = 64 * 1024
-_MESSAGE_BYTES = 300
+_ERROR_BYTES = 64 * 1024
+_MESSAGE_CHARACTERS = 300
 _KEY_BYTES = 4096
 KEY_REFUSED = {401, 403}
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
@@ -124,7 +125,7 @@ def request(
     except urllib.error.HTTPError as error:
         with error:
             note_headers(error.headers)
-            raise _translate_error(url, address.secrets, error) from None
+            raise _translate_error(address, error) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise RetryableError(f"cannot reach {url}: {reason or type(reason).__name__}") from None
@@ -146,13 +147,16 @@ def _read(response: http.client.HTTPResponse, until_s: float, bytes_max: int) ->
     return b"".join(parts)
 
 
-def _translate_error(url: str, secrets: tuple[str, ...], error: urllib.error.HTTPError) -> Exception:
+def _translate_error(address: ServerAddress, error: urllib.error.HTTPError) -> Exception:
+    url = address.url
     try:
-        message = " ".join(error.read(_MESSAGE_BYTES).decode("utf-8", "replace").split())
+        message = " ".join(error.read(_ERROR_BYTES).decode("utf-8", "replace").split())
     except (OSError, http.client.HTTPException):
         message = ""
-    for secret in secrets:  # a server may repeat the address
-        message = message.replace(secret.partition("=")[2] or secret, "***")
+    parameters = [each.partition("=")[2] or each for each in address.secrets]
+    for secret in (*parameters, *(value.split()[-1] for value in address.headers.values())):
+        message = message.replace(secret, "***")  # a server may repeat the address or the key
+    message = message[:_MESSAGE_CHARACTERS]
     summary = f"{url} returned {error.code}" + (f": {message}" if message else "")
     if error.code in KEY_REFUSED:
         return RefusedError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key", url, error.code)

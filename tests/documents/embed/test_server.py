@@ -209,9 +209,10 @@ def test_a_request_that_hangs_for_whatever_reason_is_given_up_and_its_place_is_f
 @pytest.mark.parametrize("code", [401, 403])
 def test_a_refused_key_is_the_operators_to_mend(code: int, time: StillTime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "a-secret")
-    script = Script(status(code))
+    script = Script(status(code, b"the key a-secret is not known"))
     error = ask(script, time)
     assert isinstance(error, OperatorError)
+    assert "the key *** is not known" in str(error)
     assert KEY_VARIABLE in str(error)
     assert "a-secret" not in str(error)
     assert script.headers[0]["Authorization"] == "Bearer a-secret"
