@@ -55,7 +55,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-models test test-fast test-browser test-extras test-models test-model-servers test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-durable bench-gpu bench-ray \
+.PHONY: help demo demo-models test test-fast test-browser test-extras test-models test-model-servers test-ray test-adapters test-connectors test-packaging check docs dist bench bench-peers bench-documents bench-quality bench-search bench-serve bench-pages bench-connectors bench-durable bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak soak-pages fuzz mutants damage clean
 
@@ -156,6 +156,9 @@ bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other to
 
 bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DIR adds quality on the sets in DIR
 	$(BENCH_RUN) bench/search.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PART),--part $(PART))
+
+bench-pages: $(STAMP) ## measure pages that a model reads: how much of what the server allows is used, and processor time
+	$(RUN) bench/pages.py
 
 bench-serve: $(STAMP) ## measure `inorder serve`: page loads, searches of 50 users, cost to a run
 	$(RUN) bench/serve.py
