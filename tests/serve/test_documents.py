@@ -127,7 +127,7 @@ def test_a_file_says_why_it_failed_what_was_lost_and_what_would_help(tmp_path: P
     ("name", "content", "advice"),
     [
         ("photo.png", b"\x89PNG\r\n\x1a\n0000", "add --ocr"),
-        ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "save as .docx, .xlsx, .pptx"),
+        ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "add the extra old-office"),
     ],
 )
 def test_a_file_that_is_not_read_says_what_would_help(tmp_path: Path, name: str, content: bytes, advice: str) -> None:
@@ -135,7 +135,8 @@ def test_a_file_that_is_not_read_says_what_would_help(tmp_path: Path, name: str,
     (site.docs / name).write_bytes(content)
     site.read_docs()
     state = make_client(site.data).get(f"/api/document?id=docs/{name}").json()["state"]
-    assert (state["status"], advice in state["help"]) == ("not read", True)
+    assert state["status"] == "not read"
+    assert advice in state["help"]
 
 
 def test_tables_are_tables(client: TestClient) -> None:

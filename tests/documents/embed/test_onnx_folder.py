@@ -1,6 +1,7 @@
 """A folder with an ONNX model and its tokenizer."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,9 @@ def embedded(folder: Path, texts: list[str] = TEXTS) -> Matrix:
     return rows
 
 
-def looked_up(text: str, tokens_max: int = 512) -> Matrix:
+def looked_up(text: str) -> Matrix:
     """The vectors of a text's tokens, as the model finds them."""
-    ids = tokenizer().encode(text).ids
-    cut = ids if len(ids) <= tokens_max else [*ids[: tokens_max - 1], ids[-1]]
-    rows: Matrix = table()[cut]
+    rows: Matrix = table()[tokenizer().encode(text).ids]
     return rows
 
 
@@ -60,10 +59,16 @@ def test_a_model_that_pools_by_itself_is_taken_at_its_word(tmp_path: Path) -> No
     np.testing.assert_allclose(rows, unit([looked_up("two and one").mean(axis=0)]), atol=1e-6)
 
 
-def test_texts_are_cut_where_the_folder_says_so(tmp_path: Path) -> None:
+def test_texts_are_read_in_windows_as_long_as_the_folder_says(tmp_path: Path) -> None:
     (onnx_folder(tmp_path) / "sentence_bert_config.json").write_text('{"max_seq_length": 4}')
-    expected = unit([looked_up(text, 4).mean(axis=0) for text in TEXTS])
-    np.testing.assert_allclose(embedded(tmp_path), expected, atol=1e-6)
+    expected = []
+    for text in TEXTS:
+        first, *words, last = tokenizer().encode(text).ids
+        count = -(-len(words) // 2)  # each window has two words between the special tokens
+        cuts = [len(words) * number // count for number in range(count + 1)]
+        windows = [[first, *words[begin:end], last] for begin, end in pairwise(cuts)]
+        expected.append(unit([table()[window].mean(axis=0) for window in windows]).mean(axis=0))
+    np.testing.assert_allclose(embedded(tmp_path), unit(expected), atol=1e-6)
 
 
 def test_a_quantised_model_is_refused_with_the_reason(tmp_path: Path) -> None:
