@@ -17,12 +17,16 @@ from inorder.runtime.delivery import AnyOrderDelivery
 from inorder.runtime.feed import NOT_YET, Feed
 from inorder.runtime.limits import make_retry_options
 from inorder.runtime.loop import Runtime
+from inorder.runtime.memory_probe import create_memory_probe
 from inorder.runtime.plan_items import PLAIN, Planned
 from inorder.runtime.run_options import RunOptions, require_whole
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 _FAIL = int(State.TERMINAL_FAIL)
+_WITHOUT_MEANING = ("schedule", "fsync", "stall_warning_s")
+"""Options for costs of items, for journals, and for a consumer that waits for the next result."""
+_PLAIN = RunOptions()
 
 
 class _Call:
@@ -67,7 +71,8 @@ class Executor(AnyExecutor):
         where: Where calls run, as for `imap`: `"processes"`, `"threads"` or `"ray"`.
         timeout_s: A call that runs longer fails; see `imap`.
         retries: Further attempts after a failure that may be transient.
-        options: See `RunOptions`.
+        options: See `RunOptions`. `schedule`, `fsync` and `stall_warning_s` are refused: a call has no cost, there is
+            no journal, and a future is waited for on its own.
 
     Raises:
         OperatorError: An argument is invalid. The message names it.
@@ -85,6 +90,8 @@ class Executor(AnyExecutor):
         chosen = options or RunOptions()
         require(where != "inline", "an executor has workers; where must be one of processes, threads, ray")
         require_place(where, chosen)
+        for name in _WITHOUT_MEANING:
+            require(getattr(chosen, name) == getattr(_PLAIN, name), f"{name} has no meaning for an executor")
         require_whole("retries", retries, 0, 1000)
         self._engine = create_engine(_run_call, make_spec(where, workers, timeout_s, chosen))
         self._kernel = KernelOptions(
@@ -93,8 +100,10 @@ class Executor(AnyExecutor):
             retry=make_retry_options(retries, chosen.retry_backoff_s, chosen.windows.retries_max),
             infrastructure_budget=chosen.infrastructure_budget,
             outage_ms_max=int(chosen.outage_s_max * 1000),
+            cancel_grace_ms=int(chosen.cancel_grace_s * 1000),
             announces=True,
         )
+        self._memory = create_memory_probe(self._engine, chosen.budgets, None)
         self._open: set[_Call] = set()
         """Calls that the run has taken and not settled."""
         self._are_futures_cancelled = False
@@ -141,6 +150,7 @@ class Executor(AnyExecutor):
                 delivery.commit,
                 SystemClock(),
                 options=self._kernel,
+                memory=self._memory,
                 announce=delivery.announce,
                 poll_delivered=delivery.poll_delivered,
             )

@@ -114,13 +114,25 @@ def test_calls_may_be_submitted_from_many_threads() -> None:
         ({"where": "inline"}, "an executor has workers; where must be one of processes, threads, ray"),
         ({"workers": 0}, "workers must be between 1 and 1024, got 0"),
         ({"retries": -1}, "retries must be between 0 and 1000, got -1"),
+        ({"options": inorder.RunOptions(schedule="sjf")}, "schedule has no meaning for an executor"),
+        ({"options": inorder.RunOptions(fsync="off")}, "fsync has no meaning for an executor"),
+        ({"options": inorder.RunOptions(stall_warning_s=1)}, "stall_warning_s has no meaning for an executor"),
     ],
-    ids=str,
+    ids=["where", "workers", "retries", "schedule", "fsync", "stall_warning_s"],
 )
 def test_a_bad_option_is_refused_by_name(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(inorder.OperatorError) as caught:
         Executor(**options)
     assert str(caught.value) == complaint
+
+
+def test_above_the_limit_of_resident_memory_one_call_runs_at_a_time() -> None:
+    pair = threading.Barrier(2)
+    options = inorder.RunOptions(budgets=inorder.Budgets(resident_bytes_hard=1))
+    with Executor(workers=2, where="threads", options=options) as executor:
+        executor.submit(abs, 0).result(GUARD_S)
+        alone = [executor.submit(pair.wait, 0.05) for _ in range(2)]
+        assert [type(future.exception(GUARD_S)) for future in alone] == [threading.BrokenBarrierError] * 2
 
 
 def test_an_executor_that_was_never_used_can_be_shut_down() -> None:
