@@ -250,6 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
     owner: ClassVar[ModelServer]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    _is_in_flight = False
 
     def do_GET(self) -> None:
         """List the models."""
@@ -262,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(min(size, _BODY_BYTES_MAX))
         if not self._is_allowed():
             return
-        self.owner._move(1)
+        self._enter()
         try:
             found = json.loads(body)
             if self.path.partition("?")[0].endswith("/embeddings"):
@@ -270,6 +271,16 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._chat(_parse_request(found))
         finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        self._is_in_flight = True
+        self.owner._move(1)
+
+    def _leave(self) -> None:
+        """Count a request as answered. Called before its end is sent: then the client may send another."""
+        if self._is_in_flight:
+            self._is_in_flight = False
             self.owner._move(-1)
 
     def _is_allowed(self) -> bool:
@@ -355,6 +366,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         step = max(1, len(body) // _SLOW_PARTS) if is_slow else max(1, len(body))
         for start in range(0, len(body), step):
+            if start + step >= len(body):
+                self._leave()
             self.wfile.write(body[start : start + step])
             if is_slow:
                 self.owner._closing.wait(0.01)
