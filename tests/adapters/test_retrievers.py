@@ -35,6 +35,12 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(f"inorder.adapters.{name}")
 
 
+def open_retriever(name: str, **options: Any) -> Any:
+    return getattr(load(name), {"langchain": "LangChainRetriever", "llama_index": "LlamaIndexRetriever"}[name])(
+        **options
+    )
+
+
 def ask(retriever: Any, question: str) -> list[tuple[str, str, dict[str, Any]]]:
     """Text, id and metadata of what was found, through the public method of the package."""
     if hasattr(retriever, "retrieve"):
@@ -51,7 +57,7 @@ async def ask_async(retriever: Any, question: str) -> list[str]:
 
 
 def test_chunks_are_found_with_where_they_are(name: str, data: str) -> None:
-    [(text, chunk_id, metadata), *_] = ask(load(name).InorderRetriever(data=data), QUESTION)
+    [(text, chunk_id, metadata), *_] = ask(open_retriever(name, data=data), QUESTION)
     assert "The horn is sounded in fog." in text
     assert chunk_id
     assert metadata["source"].endswith("docs/horn.md")
@@ -59,14 +65,14 @@ def test_chunks_are_found_with_where_they_are(name: str, data: str) -> None:
 
 
 def test_options_are_those_of_the_search(name: str, data: str) -> None:
-    retriever = load(name).InorderRetriever(data=data, k=1, mode="lexical", where={"only": "code"})
+    retriever = open_retriever(name, data=data, k=1, mode="lexical", where={"only": "code"})
     [(text, _, metadata)] = ask(retriever, QUESTION)
     assert "sound_horn" in text
     assert metadata["source"].endswith("code/horn.py:1")
 
 
 def test_it_can_be_awaited_and_shared_by_threads(name: str, data: str) -> None:
-    retriever = load(name).InorderRetriever(data=data)
+    retriever = open_retriever(name, data=data)
     expected = [chunk_id for _, chunk_id, _ in ask(retriever, QUESTION)]
 
     async def ask_together() -> list[list[str]]:
@@ -88,7 +94,7 @@ def test_pages_and_boxes_of_a_pdf_are_in_the_metadata(name: str, tmp_path: Path)
     runs.doctags("docs")
     runs.chunk()
     runs.index("docs")
-    [(_, _, metadata)] = ask(load(name).InorderRetriever(data=str(runs.data)), QUESTION)
+    [(_, _, metadata)] = ask(open_retriever(name, data=str(runs.data)), QUESTION)
     assert metadata["pages"] == [1]
     [box] = metadata["boxes"]
     assert box["page"] == 1

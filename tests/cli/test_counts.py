@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.readers.converted import kinds as conversions
+from inorder.documents import old_office as conversions
 from inorder.pipeline.outcome import FileCounts, describe_counts
 from inorder.pipeline.remedies import describe_ocr
 from inorder.serve.api.endpoint import DataParams

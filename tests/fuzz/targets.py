@@ -519,7 +519,7 @@ WORDS = ("Fog horns, fogHorn.start2() at 40°; häuser 灯台 маяк d\u0327 e
 
 
 def _make_table() -> dict[str, Target]:
-    from inorder.documents.readers.converted.kinds import CONVERTED
+    from inorder.documents.old_office import CONVERTED
     from inorder.documents.readers.registry import PASSWORD_KINDS, READERS
 
     archives_of_xml = {

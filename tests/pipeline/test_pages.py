@@ -214,7 +214,7 @@ def test_nothing_but_a_question_decides_whether_a_page_is_asked_again(
     (docs / "scan-000.pdf").rename(docs / "other.pdf")
     library.run(docs)
     fresh = make_library(tmp_path, server, data="fresh", answers=str(library.data / "answers.sqlite"))
-    monkeypatch.setattr("inorder.documents.readers.vision.image._QUALITY", 50)
+    monkeypatch.setattr("inorder.documents.convert.page_image._QUALITY", 50)
     assert fresh.run(docs).counts == FileCounts(new=2)
     assert sorted(list_read(fresh)) == numbers
     assert list_asked(server) == numbers, "each page was asked once"

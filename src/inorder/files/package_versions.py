@@ -2,7 +2,7 @@
 
 `importlib.metadata` takes 25 ms for ten packages: it is slow to import, and parses all metadata of a package. Every run
 asks for versions, and one without changes takes a few hundred milliseconds. So they are read from the same files here,
-and `importlib.metadata` is asked only about packages that are not installed as usual.
+and `importlib.metadata` is asked only about packages that are installed in another way than by a wheel.
 """
 
 import os
@@ -14,9 +14,9 @@ _FIELD = b"Version:"
 
 
 def find_version(package: str) -> str:
-    """The version of a package; empty: it is not installed."""
+    """Return the version of a package; empty if it is not installed."""
     found = _read_installed(_normalize(package))
-    if found:
+    if found is not None:
         return found
     from importlib.metadata import PackageNotFoundError, version
 
@@ -26,17 +26,17 @@ def find_version(package: str) -> str:
         return ""
 
 
-def _read_installed(name: str) -> str:
-    """The version in the first folder that has this package; empty: it is not there as a wheel has left it."""
+def _read_installed(name: str) -> str | None:
+    """The version in the first folder with this package; empty if none has it; None if no wheel has installed it."""
     for folder in sys.path:
         try:
             entry = list_packages(folder or ".").get(name, "")
         except NotADirectoryError:
-            return ""  # an archive
+            return None  # an archive
         except OSError:
             continue
         if entry:
-            return _read_version(f"{folder or '.'}/{entry}/METADATA") if entry.endswith(_WHEEL) else ""
+            return (entry.endswith(_WHEEL) and _read_version(f"{folder or '.'}/{entry}/METADATA")) or None
     return ""
 
 

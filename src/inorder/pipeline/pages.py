@@ -19,12 +19,12 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.core.state import StopKind
+from inorder.documents.convert.page_image import MEDIA_TYPE
 from inorder.documents.convert.page_names import name_pages
 from inorder.documents.convert.questions import list_asked, make_question
 from inorder.documents.convert.rendering import PageImage, render_image
 from inorder.documents.convert.stored import unpack_document
 from inorder.documents.readers.passwords import read_passwords
-from inorder.documents.readers.vision.image import MEDIA_TYPE
 from inorder.engines.base import count_cpus
 from inorder.errors import InfrastructureError, ItemError, OperatorError, StageError
 from inorder.executor import Executor

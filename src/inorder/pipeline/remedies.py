@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from inorder.documents.convert.kinds import NEEDS_EXTRA
-from inorder.documents.readers.converted.kinds import EXTRA
+from inorder.documents.old_office import EXTRA
 
 
 class Remedy(NamedTuple):

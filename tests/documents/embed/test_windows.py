@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.documents.embed.providers.local_model import ModelProvider
-from inorder.documents.embed.providers.tokenizer import Window, cut_windows, enable_windows, pool_windows
+from inorder.documents.embed.providers.tokenizer import TextWindow, cut_windows, enable_windows, pool_windows
 
 pytestmark = pytest.mark.req("DOC-3")
 
-WINDOW = Window(10, 1, 1)
+WINDOW = TextWindow(10, 1, 1)
 
 
 def make_tokens(length: int) -> list[int]:
@@ -41,7 +41,7 @@ class LastTokens:
     """A model that reads ten tokens, and whose row says which of the tokens 1 to 40 it has read."""
 
     dimensions, batch_tokens_max, length_ratio_min = 41, 100, 0.0
-    window: Window | None = WINDOW
+    window: TextWindow | None = WINDOW
 
     def tokenize(self, texts):  # type: ignore[no-untyped-def]
         return [make_tokens(len(text)) for text in texts]
@@ -77,7 +77,7 @@ def test_the_special_tokens_are_those_of_the_tokenizer() -> None:
     )
     made.add_special_tokens(["[S]", "[E]"])
     window = enable_windows(made, 8)
-    assert window == Window(8, 1, 2)
+    assert window == TextWindow(8, 1, 2)
     windows, counts = cut_windows([made.encode("a " * 12).ids], window)
     assert counts == [3]
     assert [list(each) for each in windows] == [[1, 0, 0, 0, 0, 2, 2]] * 3

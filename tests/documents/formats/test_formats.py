@@ -16,7 +16,7 @@ from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.model import Document, Formula, ListItem
-from inorder.documents.readers.converted.kinds import CONVERTED
+from inorder.documents.old_office import CONVERTED
 from inorder.documents.readers.registry import READERS, load_reader, reader_version
 from inorder.documents.readers.sniff import sniff
 from tests.documents.docling_reference import assert_docling_agrees

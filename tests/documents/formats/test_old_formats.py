@@ -2,10 +2,10 @@
 
 import pytest
 
+from inorder.documents import old_office as conversions
 from inorder.documents.convert.kinds import NEEDS_EXTRA
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.model import Document, Heading, ListItem, Paragraph, Table, Title
-from inorder.documents.readers.converted import kinds as conversions
 from inorder.documents.readers.registry import load_reader
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.errors import ReadError

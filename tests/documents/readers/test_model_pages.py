@@ -15,7 +15,7 @@ from inorder.documents.model import (
     Table,
     Title,
 )
-from inorder.documents.readers.vision.answers import AskedPage, PageAnswers
+from inorder.documents.readers.vision.answers import PageAnswers, PageDoubt
 from inorder.documents.readers.vision.blocks import read_page_text
 
 pytestmark = pytest.mark.req("MOD-1")
@@ -69,16 +69,16 @@ def test_addresses_scripts_and_remote_images_are_dropped() -> None:
 
 def test_a_page_is_asked_if_the_rules_doubt_it_and_its_answer_takes_their_place() -> None:
     answers = PageAnswers("vision:m", "auto", lambda pages: {2: "Lit.", 4: "[empty page]"}, {3: "it is a refusal"})
-    assert answers.read(AskedPage(1, "")) is None
-    read_by_model = answers.read(AskedPage(2, "is a scan"))
+    assert answers.read(PageDoubt(1, "")) is None
+    read_by_model = answers.read(PageDoubt(2, "is a scan"))
     assert read_by_model is not None
     assert read_by_model.reading == PageReading("vision:m", "is a scan")
     assert read_by_model.blocks == [Paragraph(text="Lit.", page=2)]
-    failed = answers.read(AskedPage(3, "is a scan"))
+    failed = answers.read(PageDoubt(3, "is a scan"))
     assert failed is not None
     assert (failed.reading, failed.blocks) == (PageReading("", "is a scan", "it is a refusal"), None)
     assert failed.warnings == ["page 3 was not read by the model: it is a refusal"]
-    empty = answers.read(AskedPage(4, "is a scan"))
+    empty = answers.read(PageDoubt(4, "is a scan"))
     assert empty is not None
     assert empty.blocks == []
 

@@ -5,7 +5,7 @@ and who has fetched it looks at the first bytes. So an object with an extension 
 and only an object without extension is fetched to see what it is.
 """
 
-from inorder.documents.readers.converted.kinds import EXTRA, lacks_extra
+from inorder.documents.old_office import EXTRA, lacks_extra
 from inorder.documents.readers.docling import DOCLING_FORMATS, kind_for_docling
 from inorder.documents.readers.plugins import find_installed, find_named, is_plugin_kind
 from inorder.documents.readers.registry import READERS

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from inorder.documents.model import AnyBlock, Document, PageReading, Picture, Table
 from inorder.documents.readers.vision.answers import PageAnswers
-from inorder.documents.readers.vision.image import MEDIA_TYPE
 from inorder.models.answers import find_kept
 from inorder.models.question import Question
 
+from .page_image import MEDIA_TYPE
 from .settings import ConvertSettings
 
 PIXELS = "pixels"

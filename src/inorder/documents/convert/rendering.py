@@ -9,13 +9,13 @@ import msgspec
 
 from inorder.documents.inputs import read_content_of
 from inorder.documents.readers.vision.answers import PageAnswers
-from inorder.documents.readers.vision.image import render
 from inorder.errors import StageError
 from inorder.sources.fetching import Fetcher
 from inorder.sources.limits import FetchLimits
 from inorder.sources.remote_input import RemoteInput
 from inorder.stage.inputs import Input
 
+from .page_image import render
 from .plugin_steps import NO_STEPS
 from .questions import list_asked
 from .resources import Resources

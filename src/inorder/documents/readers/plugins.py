@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from inorder.documents.old_office import lacks_extra
 from inorder.errors import OperatorError
 from inorder.extensions.registry import Plugin, describe_conflict, list_plugins
 
-from .converted.kinds import lacks_extra
 from .registry import DOCLING, KIND, NATIVE, NOT_READERS, READERS, TABLE, find_reader
 from .sniff import EXTENSIONS, get_extension
 

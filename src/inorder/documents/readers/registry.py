@@ -9,12 +9,11 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 from inorder.documents.model import Document
+from inorder.documents.old_office import CONVERTED
 from inorder.errors import OperatorError, ReadError
 from inorder.extensions.registry import Plugin, Registry
 from inorder.files.optional_deps import require_packages
 from inorder.files.package_versions import find_version
-
-from .converted.kinds import CONVERTED
 
 READERS: dict[str, tuple[str, str]] = {
     "pdf": ("inorder.documents.readers.pdf.reader", "pypdfium2"),

@@ -5,8 +5,7 @@ that takes a hundredth of the time of a model, and nothing else says which pages
 """
 
 from collections import deque
-from collections.abc import Iterable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
 from os.path import exists
 
 import msgspec
@@ -67,7 +66,8 @@ class ModelPages:
         self._library = library
         self._passwords = read_passwords(settings.password_file)
         self._readers = Executor(workers=count_cpus(), timeout_s=_READ_S)
-        self._running: deque[Future[tuple[bytes, list[int]]]] = deque()
+        self._running: deque[Callable[[], tuple[bytes, list[int]]]] = deque()
+        """What waits for the pages of each document that is being read."""
         self._found = ModelForecast()
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class ModelPages:
             return
         settings = self._settings
         found = AskedDocument(item.inputs[FILE], kind, settings.convert, self._passwords, settings.limit_fetches())
-        self._running.append(self._readers.submit(find_asked_pages, found))
+        self._running.append(self._readers.submit(find_asked_pages, found).result)
         if len(self._running) >= _AHEAD:
             self._take()
 
@@ -122,7 +122,7 @@ class ModelPages:
 
     def _take(self) -> None:
         try:
-            self._add(*self._running.popleft().result())
+            self._add(*self._running.popleft()())
         except (InorderError, OSError):
             self._found.unknown += 1
 

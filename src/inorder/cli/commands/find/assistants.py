@@ -25,7 +25,7 @@ _NAME = "inorder"
 _BACKUP = ".bak"
 
 
-class Entry(NamedTuple):
+class AssistantEntry(NamedTuple):
     """The entry of an assistant."""
 
     file: str
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
     """The entry as it stands in such a file."""
 
 
-def describe_entry(assistant: str, data: str, may_index: Sequence[str] = ()) -> Entry:
+def describe_entry(assistant: str, data: str, may_index: Sequence[str] = ()) -> AssistantEntry:
     """Return the entry of an assistant. Raises OperatorError for an unknown one."""
     known = sorted([*_FILES, "codex"])
     require(assistant in known, f"--install must be one of {', '.join(known)}; got {assistant!r}")
@@ -47,12 +47,12 @@ def describe_entry(assistant: str, data: str, may_index: Sequence[str] = ()) -> 
     if assistant == "codex":
         lines = (f"{name} = {msgspec.json.encode(value).decode()}" for name, value in values.items())
         text = "\n".join([f"[{_CODEX_SERVERS}.{_NAME}]", *lines])
-        return Entry(_CODEX_FILE, _CODEX_SERVERS, values, text)
+        return AssistantEntry(_CODEX_FILE, _CODEX_SERVERS, values, text)
     file, servers, more = _FILES[assistant]
-    return Entry(file, servers, {**more, **values}, _format({servers: {_NAME: {**more, **values}}}))
+    return AssistantEntry(file, servers, {**more, **values}, _format({servers: {_NAME: {**more, **values}}}))
 
 
-def write_entry(entry: Entry) -> str:
+def write_entry(entry: AssistantEntry) -> str:
     """Add an entry to its file, in the current folder or that of the user, and say what was done. What the file had is
     kept, and the file as it was is left beside it. Raises OperatorError for a file that cannot be read or parsed."""
     path = Path(os.path.realpath(os.path.expanduser(entry.file)))

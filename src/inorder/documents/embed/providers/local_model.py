@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from inorder.documents.embed.batching import Batcher, Encoder, Tokens
 
 from .base import BatchTally, Matrix, normalize_rows
-from .tokenizer import TokenizerSpec, Window, cut_windows, pool_windows
+from .tokenizer import TextWindow, TokenizerSpec, cut_windows, pool_windows
 
 
 class ModelProvider:
@@ -18,7 +18,7 @@ class ModelProvider:
         self.tokenizer: TokenizerSpec | None = getattr(encoder, "tokenizer_spec", None)
         """How other processes tokenize texts for `embed_tokens`; None: they cannot."""
         self._encoder = encoder
-        self._window: Window | None = getattr(encoder, "window", None)
+        self._window: TextWindow | None = getattr(encoder, "window", None)
         self.batches = BatchTally()
         self._batcher = Batcher(name.partition(":")[0], encoder, on_batch=self.batches.add)
 

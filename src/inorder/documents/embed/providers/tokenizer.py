@@ -24,7 +24,7 @@ WINDOWS_MAX = 32
 """A text that is longer than this many windows is truncated."""
 
 
-class Window(NamedTuple):
+class TextWindow(NamedTuple):
     """How many tokens a model reads at once, and how many of them are special ones at the begin and the end."""
 
     tokens_max: int
@@ -72,18 +72,18 @@ def enable_truncation(tokenizer: Any, tokens_max: int) -> Any:
     return tokenizer
 
 
-def enable_windows(tokenizer: Any, tokens_max: int) -> Window:
+def enable_windows(tokenizer: Any, tokens_max: int) -> TextWindow:
     """Configure a tokenizer for texts of up to `WINDOWS_MAX` windows of so many tokens. Returns the window."""
     is_special = list(tokenizer.encode("a").special_tokens_mask)
     before = next((number for number, special in enumerate(is_special) if not special), 0)
     after = next((number for number, special in enumerate(reversed(is_special)) if not special), 0)
-    window = Window(tokens_max, before, after)
+    window = TextWindow(tokens_max, before, after)
     room = tokens_max - before - after
     enable_truncation(tokenizer, before + max(room, 1) * (WINDOWS_MAX if room > 0 else 1) + after)
     return window
 
 
-def cut_windows(texts: Sequence[Tokens], window: Window) -> tuple[list[Tokens], list[int]]:
+def cut_windows(texts: Sequence[Tokens], window: TextWindow) -> tuple[list[Tokens], list[int]]:
     """The windows of all texts, and how many each text has. Those of one text are equally long, and each begins and
     ends with the special tokens."""
     windows: list[Tokens] = []

@@ -11,14 +11,13 @@ from typing import Any
 
 from inorder.documents.doctags.record_reader import read_record
 from inorder.documents.model import AnyBlock, Document, Heading, ListItem, Paragraph, Table, Title
+from inorder.documents.old_office import CONVERTED, EXTRA, PACKAGE
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.spans import collapse_spans
 from inorder.documents.readers.table_grid import TableBudget, limit_table
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 from inorder.files.optional_deps import require_module
-
-from .kinds import CONVERTED, EXTRA, PACKAGE
 
 _EXTENSIONS = {"latex": "tex"}
 _PREAMBLE = re.compile(r"\\(?:documentclass|usepackage|RequirePackage)\b(?:\[[^\]]*\]|\{[^{}]*\}|\s)*")

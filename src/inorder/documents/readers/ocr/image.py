@@ -12,7 +12,7 @@ import numpy as np
 from inorder.documents.model import AnyBlock, Document, Page
 from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, Pixels
 from inorder.documents.readers.registry import image_version
-from inorder.documents.readers.vision.answers import AskedPage, PageSource
+from inorder.documents.readers.vision.answers import PageDoubt, PageSource
 from inorder.errors import ReadError
 
 from .reader import Recognizer
@@ -48,7 +48,7 @@ def read(
         if on_page is not None:
             on_page(number, last)
         height, width = pixels.shape[:2]
-        answer = None if answers is None else answers.read(AskedPage(number, "is an image"))
+        answer = None if answers is None else answers.read(PageDoubt(number, "is an image"))
         is_answered = answer is not None and answer.blocks is not None
         found = None if recognizer is None or is_answered else recognizer.read_pixels(pixels, scale, number)
         reading = msgspec.UNSET if answer is None else answer.reading

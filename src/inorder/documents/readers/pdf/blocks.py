@@ -19,16 +19,16 @@ from .document_stats import DocumentStats
 from .figures import CAPTION_POINTS, find_figures, insert_figures
 from .formulas import join_formulas
 from .furniture.edges import count_furniture_rows
-from .layout import Region, split_regions
 from .lines import group_rows, is_continued, join_text, merge_row
 from .paragraphs import ParagraphBuilder
+from .reading_order.regions import Region, split_regions
+from .reading_order.vertical import read_vertical
 from .segments import ASKEW, PageText, Row, Segment
 from .tables.banded import insert_banded_tables
 from .tables.direction import order_columns
 from .tables.pages import join_tables
 from .tables.ruled import insert_ruled_tables
 from .tables.unruled import find_unruled_tables
-from .vertical import read_vertical
 
 PlacedTable = tuple[int, int, Table]
 """A table with the range of rows that it replaces."""

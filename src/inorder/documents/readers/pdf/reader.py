@@ -17,7 +17,7 @@ import msgspec
 
 from inorder.documents.model import AnyBlock, Document, Furniture, Page, Paragraph, Table
 from inorder.documents.readers.registry import reader_version
-from inorder.documents.readers.vision.answers import AskedPage, PageAnswer, PageSource
+from inorder.documents.readers.vision.answers import PageAnswer, PageDoubt, PageSource
 from inorder.errors import ReadError
 from inorder.host.memory import pause_collector
 
@@ -153,10 +153,10 @@ def _reader_version(ocr: bool) -> str:
     return f"{reader_version('pdf')} {ocr_version()}"
 
 
-def _describe_page(page: PageText, blocks: Sequence[AnyBlock]) -> AskedPage:
+def _describe_page(page: PageText, blocks: Sequence[AnyBlock]) -> PageDoubt:
     """What the rules say of a page that a model may read in place of them."""
     doubt = page.unreadable or (page.lost[0] if page.lost else "") or find_doubt(page, blocks)
-    return AskedPage(page.number, doubt, is_renderable=not (page.problem or page.is_empty))
+    return PageDoubt(page.number, doubt, is_renderable=not (page.problem or page.is_empty))
 
 
 def _list_warnings(page: PageText, recognized: OcrPage | None, answer: PageAnswer | None) -> Iterator[str]:

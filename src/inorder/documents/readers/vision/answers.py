@@ -15,7 +15,7 @@ _BATCH = 100
 """Pages that are looked up at once."""
 
 
-class AskedPage(NamedTuple):
+class PageDoubt(NamedTuple):
     """What is known of a page that may be one for the model."""
 
     number: int
@@ -36,7 +36,7 @@ class PageAnswer(NamedTuple):
 class PageSource(Protocol):
     """Knows what was answered about the pages of one document."""
 
-    def read(self, page: AskedPage) -> PageAnswer | None:
+    def read(self, page: PageDoubt) -> PageAnswer | None:
         """Return how a page was read; None: it is not one for the model."""
         ...
 
@@ -59,7 +59,7 @@ class PageAnswers:
         self._found: dict[int, str] = {}
         self._looked_up: range = range(0)
 
-    def read(self, page: AskedPage) -> PageAnswer | None:
+    def read(self, page: PageDoubt) -> PageAnswer | None:
         """Return how a page was read; None: it is not one for the model."""
         if not page.is_renderable or not (page.doubt or self._pages == "all"):
             return None

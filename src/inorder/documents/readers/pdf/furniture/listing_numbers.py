@@ -18,7 +18,7 @@ SAME_EDGE_POINTS = 3.0
 _NUMBER = re.compile(r"(\d{1,4})(?: +|$)")
 
 
-class NumberedLine(msgspec.Struct, frozen=True):
+class ListingLine(msgspec.Struct, frozen=True):
     """A line that begins with a number."""
 
     number: int
@@ -54,9 +54,9 @@ def remove_listing_numbers(reader: SegmentReader, segments: list[Segment]) -> li
     return sorted(kept, key=lambda segment: segment.span)
 
 
-def _find_runs(segments: Sequence[Segment]) -> Iterator[list[NumberedLine]]:
+def _find_runs(segments: Sequence[Segment]) -> Iterator[list[ListingLine]]:
     """Lines that count, with lines between them that go on to the right of the numbers."""
-    run: list[NumberedLine] = []
+    run: list[ListingLine] = []
     for row in group_rows(segments):
         line = _find_number(row)
         if line is None:
@@ -72,7 +72,7 @@ def _find_runs(segments: Sequence[Segment]) -> Iterator[list[NumberedLine]]:
         yield run
 
 
-def _find_number(row: Sequence[Segment]) -> NumberedLine | None:
+def _find_number(row: Sequence[Segment]) -> ListingLine | None:
     first = row[0]
     match = _NUMBER.match(first.text)
     if match is None or len(first.text) > first.span[1] - first.span[0] + 1:
@@ -80,5 +80,5 @@ def _find_number(row: Sequence[Segment]) -> NumberedLine | None:
     length = match.end()
     if length < len(first.text):
         edge = first.x0 + match.end(1) * MONO_WIDTH * first.size
-        return NumberedLine(int(match.group(1)), edge, first, length, has_code=True) if first.is_mono else None
-    return NumberedLine(int(match.group(1)), first.x1, first, 0, has_code=len(row) > 1 and row[1].is_mono)
+        return ListingLine(int(match.group(1)), edge, first, length, has_code=True) if first.is_mono else None
+    return ListingLine(int(match.group(1)), first.x1, first, 0, has_code=len(row) > 1 and row[1].is_mono)

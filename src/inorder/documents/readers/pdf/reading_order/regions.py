@@ -14,9 +14,10 @@ from collections import Counter
 from itertools import chain
 from operator import attrgetter, ne
 
+from inorder.documents.readers.pdf.lines import group_rows, sort_by_top
+from inorder.documents.readers.pdf.segments import Row, Segment
+
 from .draw_order import find_drawn_columns
-from .lines import group_rows, sort_by_top
-from .segments import Row, Segment
 
 Region = list[Row]
 """Rows that are read from top to bottom."""

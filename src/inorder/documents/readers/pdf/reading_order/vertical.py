@@ -8,10 +8,9 @@ that begins lower than those before is the first of a paragraph.
 from collections.abc import Iterator, Sequence
 
 from inorder.documents.model import Paragraph
+from inorder.documents.readers.pdf.columns import bounding_box
+from inorder.documents.readers.pdf.segments import PageText, Segment
 from inorder.documents.readers.unicode import is_cjk
-
-from .columns import bounding_box
-from .segments import PageText, Segment
 
 CHARACTERS_MAX = 4
 """Of a segment: a character, and marks that stand beside it."""

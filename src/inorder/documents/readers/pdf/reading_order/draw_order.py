@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from operator import attrgetter
 
-from .lines import group_rows
-from .segments import Row, Segment
+from inorder.documents.readers.pdf.lines import group_rows
+from inorder.documents.readers.pdf.segments import Row, Segment
 
 UP_LINES = 3.0
 """How far drawing goes up to a new column, in lines."""
