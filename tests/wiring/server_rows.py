@@ -86,10 +86,11 @@ def count_begun(run: WiredRun) -> int:
 
 
 def name_status(*arguments: str) -> Callable[[WiredRun], str]:
-    """How a document ends that takes two requests, with less time for both than the second waits at a low rate."""
+    """How a document ends that takes two requests, with less time for both than the second waits at a low rate. The
+    harmless request after it waits for the rest, and has time left for its answer."""
 
     def probe(run: WiredRun) -> str:
-        embed(run, "--set", "server_texts_max=4", "--set", "server_deadline_s=500", *arguments)
+        embed(run, "--set", "server_texts_max=4", "--set", "server_deadline_s=600", *arguments)
         return str(read_manifest(run, "embed")[0]["status"])
 
     return probe
