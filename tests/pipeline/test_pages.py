@@ -26,6 +26,7 @@ from inorder.pipeline.questions.model_forecast import ModelForecast
 from inorder.pipeline.questions.prediction import Prediction
 from inorder.testing import ModelRequest, ModelServer
 from tests.documents.pdf_files import draw_lines, draw_pdf, draw_together
+from tests.support.in_process import run_in_process
 
 from .runs import Library, write
 from .scans import answer, draw_scan, make_image, read_number, write_scans
@@ -340,3 +341,19 @@ def test_what_was_asked_is_in_the_telemetry(tmp_path: Path, docs: Path, server: 
     measures = [found["measures"] for line in lines if "measures" in (found := json.loads(line))]
     asked = [found for found in measures if "model_asked" in found][-1]
     assert (asked["model_asked"], asked["model_requests"], asked["model_tokens_in"]) == (2, 2, server.tokens_in)
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("nonsense", "vision:URL must be an http address such as vision:http://localhost:8080, got 'nonsense'"),
+        ("http://localhost:9/v1", "vision:URL#MODEL needs the name of a model: vision:http://localhost:9/v1#NAME"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_an_address_that_is_none_is_refused_in_one_line(
+    tmp_path: Path, command: str, address: str, complaint: str
+) -> None:
+    write_scans(tmp_path / "scans", 1)
+    code, out, err = run_in_process([command, "scans", "--reader", f"vision:{address}"], tmp_path, {"PATH": ""})
+    assert (code, out, err) == (2, "", f"inorder: {complaint}\n")

@@ -1,8 +1,8 @@
 """Make questions with known answers out of what is in DATA, without a model.
 
 Four kinds of texts name a file: the text of a link to it, its title, the headings in it, and the first sentences of its
-docstrings. A text counts if it names one file only and has some words. Links are the best of them, because somebody
-else has worded them, in another file. The others stand in the file that answers them, so a search by words finds them
+docstrings. A text counts if it names one file only and has some words. Links are the best of them: they stand in
+another file, in words of its author. The others stand in the file that answers them, so a search by words finds them
 easily: they compare settings, and do not tell how well questions of people are answered.
 """
 
@@ -84,7 +84,7 @@ class _LinkTargets:
                 self._by_tail.setdefault("/".join(parts[at:]), set()).add(doc_id)
 
     def find(self, doc_id: str, target: str) -> str:
-        """The document; empty if there is none, or several."""
+        """Return the document; empty if none or several match."""
         try:
             address = urlsplit(target)
         except ValueError:

@@ -22,6 +22,8 @@ from inorder.documents.readers.registry import (
 )
 from inorder.documents.readers.vision.prompt import PIXELS, PREFIX, PROMPT, TOKENS, Pages
 from inorder.errors import require
+from inorder.host.credentials import hide_credentials
+from inorder.models.address import parse_address
 
 from .plugin_steps import NO_STEPS, find_steps
 
@@ -58,6 +60,10 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to recognize the text of images, and of PDF pages that have no text layer."""
     html: Extent = "article"
     """How much of an HTML page is read: its article, or everything but hidden elements."""
+
+    def __post_init__(self) -> None:
+        if self.model:
+            parse_address(hide_credentials(self.model), PREFIX.rstrip(":"))
 
     @property
     def model(self) -> str:

@@ -94,8 +94,8 @@ def find_reader(kind: str) -> tuple[str, str] | Plugin:
     found = None if kind in NOT_READERS else TABLE.find(kind)
     if found is None:
         raise OperatorError(
-            f"no reader is called {kind!r}: it must be {NATIVE}, {DOCLING}, the name of a plug-in (see `inorder "
-            "plugins`), or module:name"
+            f"no reader is called {kind!r}: it must be {NATIVE}, {DOCLING}, vision:URL#MODEL, the name of a plug-in "
+            "(see `inorder plugins`), or module:name"
         )
     return found
 
