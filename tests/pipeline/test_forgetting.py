@@ -11,7 +11,7 @@ import pytest
 from inorder.errors import OperatorError
 from inorder.library.whole.verify import verify_library
 from inorder.pipeline.outcome import FileCounts
-from tests.library.libraries import find_problems
+from tests.library.libraries import NOT_NAMED, find_problems
 
 from .runs import Library, write
 from .test_kills import die_at
@@ -88,19 +88,21 @@ def test_an_unknown_name_is_refused(docs: Path, tmp_path: Path) -> None:
 def test_a_killed_forgetting_is_completed_by_the_next(docs: Path, more: Path, tmp_path: Path) -> None:
     fresh, first = make_fresh(tmp_path, more), Library(tmp_path / "first")
     assert _run_in_child(first, None, docs, more) == 0
-    codes = []
+    codes, left = [], set[str]()
     for number in count(step=3):
         library = Library(tmp_path / f"data{number}")
         shutil.copytree(first.data, library.data)
         codes.append(_run_in_child(library, number))
+        left.update(finding.problem for finding in find_problems(library.data))
+        sources = (more,) if "docs" not in library.list_sources() else ()
+        assert _run_in_child(library, None, *sources) == 0
         assert find_problems(library.data) == []
-        if "docs" in library.list_sources():
-            assert _run_in_child(library, None) == 0
         assert_as_if_never_there(library, fresh)
         if codes[-1] == 0:
             break
     assert set(codes[:-1]) == {-signal.SIGKILL}
     assert len(codes) > 5
+    assert left <= {NOT_NAMED}
 
 
 def _run_in_child(library: Library, number: int | None, *sources: Path) -> int:

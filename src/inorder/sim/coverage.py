@@ -30,7 +30,7 @@ _PRESSURE_MOVES = (
 ALL: tuple[str, ...] = (
     *(f"kernel: {name}" for name in Counters.__struct_fields__),
     *(f"fault: {name}" for name in (*Faults.__struct_fields__, Fate.HOSTILE, Fate.HANG, "clock jump")),
-    *(f"stop: {kind}" for kind in StopKind if kind is not StopKind.BUDGET),  # no item of a simulation costs money
+    *(f"stop: {kind}" for kind in StopKind),
     *(f"sizing: {decision}" for decision in _DECISIONS),
     *(f"pressure: {move}" for move in _PRESSURE_MOVES),
     "stop: none",

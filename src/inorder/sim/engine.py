@@ -37,6 +37,7 @@ _FATE_OUTCOMES = {
     Fate.FAIL: State.TERMINAL_FAIL,
 }
 _FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)
+_SPENT = Failure(category=Category.INPUT, message="not asked", budget="the limit of 9 tokens is reached")
 _BROKEN = Failure(category=Category.INPUT, message="broken", retryable=True)
 
 
@@ -254,7 +255,9 @@ class SimEngine:
             self._work(task)
         item: SimItem = task.item
         payload = ("result", task.seq, task.attempt)
-        if flaky:
+        if self._chance("spent"):
+            envelope = Envelope(task.seq, task.attempt, State.TERMINAL_FAIL, payload, 0, _SPENT)
+        elif flaky:
             envelope = Envelope(task.seq, task.attempt, State.TERMINAL_FAIL, payload, 0, _FLAKY)
         else:
             outcome = _FATE_OUTCOMES.get(item.fate, State.TERMINAL_SUCCESS)

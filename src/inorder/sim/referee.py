@@ -73,6 +73,7 @@ class Referee:
         self._refusals_due = 0
         self._reclaimed: set[int] = set()
         self._overran: int | None = None
+        self._must_stop = False
         self._event_handlers: dict[type[Any], Callable[[Any], None]] = {
             Planned: self._on_planned,
             Pulled: self._on_pulled,
@@ -117,6 +118,7 @@ class Referee:
             handler(event)
         for command in commands:
             self._command_handlers[type(command)](command)
+        expect(books.stopping or not self._must_stop, "the run stops at a limit on tokens or money")
         self._check_step()
 
     def is_second_answer(self) -> bool:
@@ -151,8 +153,14 @@ class Referee:
         held = self.books.leases.get(event.worker)
         for envelope in event.envelopes:
             if held is not None and held.attempts.get(envelope.seq) == envelope.attempt:
-                del held.attempts[envelope.seq]
                 self.books.suspects.discard(envelope.seq)
+                if envelope.failure is not None and envelope.failure.budget:
+                    expect(
+                        envelope.seq in self._reclaimed, f"seq {envelope.seq}, which nobody pays for, has not failed"
+                    )
+                    self._must_stop = True
+                    continue
+                del held.attempts[envelope.seq]
                 self._accept(envelope)
             else:
                 self._refusals_due += 1

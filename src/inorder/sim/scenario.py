@@ -68,6 +68,8 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """It is unknown which item a lost worker was running."""
     slow_commit: int = 0
     """The commit lane is slow, and acknowledges in parts."""
+    spent: int = 0
+    """An attempt would exceed a limit on tokens or money."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +107,7 @@ def draw_scenario(seed: int) -> Scenario:
         seed=seed,
         items=items,
         options=options,
-        faults=_draw_faults(rng),
+        faults=_draw_faults(rng, seed),
         workers=rng.choice((1, 1, 2, 2, 3, 4, 8)),
         batch_limit=rng.choice((1, 2, 4, 16, 16)),
         timeout_ms=timeout_ms,
@@ -232,10 +234,12 @@ _FAULT_CHANCES = {
 }
 
 
-def _draw_faults(rng: Random) -> Faults:
+def _draw_faults(rng: Random, seed: int) -> Faults:
     chosen = {}
     for name, chances in _FAULT_CHANCES.items():
         likelihood = 0.06 if name == "duplicate" else 0.3
         if rng.random() < likelihood:
             chosen[name] = rng.choice(chances)
+    if (spent := Random(f"limits of {seed}")).random() < 0.05:  # all else that a seed draws is the same without it
+        chosen["spent"] = spent.choice((2, 20))
     return Faults(**chosen)

@@ -152,7 +152,7 @@ class World:
             expect(applied is None or applied.startswith(last), f"seq {seq} applies its last partial result")
         outcomes_expected = [int(ending.outcome) for ending in expected.outcomes]
         expect(outcomes == outcomes_expected[: len(outcomes)], f"outcomes are {outcomes_expected}, got {outcomes}")
-        if summary is None or summary.stop_kind in ("cancelled", "infrastructure"):
+        if summary is None or summary.stop_kind in ("cancelled", "infrastructure", "budget"):
             return
         expect(
             len(outcomes) == len(outcomes_expected), f"{len(outcomes_expected)} seqs are committed, got {len(outcomes)}"
