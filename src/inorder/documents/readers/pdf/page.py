@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from inorder.documents.readers.legibility import UNDECODED, find_unreadable
 
+from .accents import join_accents
 from .captions import CAPTION
 from .coordinates import SegmentReader
 from .furniture.line_numbers import remove_line_numbers
@@ -50,7 +51,7 @@ def read_page(page: PdfPage) -> PageText:
         found.width = found.height = 0.0
         found.problem = "has an invalid size"
         return found
-    found.text = page.text()
+    found.text = join_accents(page, page.text())
     reader = SegmentReader(page, found.text)
     segments = read_segments(reader)
     if not segments:
