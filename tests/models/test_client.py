@@ -10,7 +10,7 @@ import pytest
 from inorder.errors import OperatorError, StageError
 from inorder.models.answers import Answer, AnswerStore
 from inorder.models.budget import ModelBudget, SpendingLimits
-from inorder.models.client import ModelClient
+from inorder.models.client import ModelClient, require_access
 from inorder.models.http import KEY_VARIABLE, RefusedError
 from inorder.models.limits import ServerLimits
 from inorder.models.question import Image, ModelInput, Question
@@ -126,16 +126,44 @@ def test_a_server_that_is_down_is_an_outage_of_the_run(store: AnswerStore) -> No
         assert server.answered.total() == 0
 
 
+@pytest.mark.req("MOD-3")
+def test_the_time_that_requests_wait_is_counted_by_reason(store: AnswerStore) -> None:
+    now = [100.0]
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    limits = ServerLimits(attempts_max=3, backoff_s=3.0, tokens_per_minute=6000)
+    with ModelServer(faults=["error", "busy"], retry_after_s=7) as server:
+        client = open_client(server, store, limits=limits, clock=lambda: now[0], wait=wait)
+        for number in (1, 2):
+            client.ask(ask(client, number, output_tokens_max=3000), make_page)
+        found = client.statistics()
+        assert (found.requests, found.retried, found.outage) == (4, 2, "")
+        assert found.waited_s["retry"] == 3.0
+        assert found.waited_s["pause"] == 7.0
+        assert found.waited_s["tokens"] > 50.0
+        server.is_down = True
+        with pytest.raises(StageError, match="503"):
+            client.ask(ask(client, 3), make_page)
+        now[0] += 60
+        assert "503" in client.statistics().outage
+        assert client.statistics().down_s >= 60
+        server.is_down = False
+        client.ask(ask(client, 4), make_page)
+        assert (client.statistics().outage, client.statistics().down_s) == ("", 0.0)
+        assert client.statistics().waited_s["down"] >= 60
+        client.close()
+
+
 @pytest.mark.req("SIL-4", "CLI-3")
 def test_a_wrong_key_is_one_line_before_anything_is_asked(store: AnswerStore, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("right\n")
     with ModelServer(key="right") as server:
-        client = open_client(server, store)
         with pytest.raises(RefusedError, match=f"401.*set the environment variable {KEY_VARIABLE}"):
-            client.require_access()
-        client.close()
+            require_access(f"{server.url}#m")
+        require_access(f"{server.url}#m", str(tmp_path / "key"))
         client = open_client(server, store, key_file=str(tmp_path / "key"))
-        client.require_access()
         assert client.ask(ask(client), make_page).text
         client.close()
         assert server.asked.total() == 1

@@ -14,7 +14,7 @@ import pytest
 
 from inorder.errors import StageError
 from inorder.models.answers import AnswerStore
-from inorder.models.client import ModelClient
+from inorder.models.client import ModelClient, require_access
 from inorder.models.limits import ServerLimits
 from inorder.models.question import ModelInput, Question
 from inorder.models.validation import check_text
@@ -84,7 +84,7 @@ def ask(client: ModelClient, number: int, tokens: int = 16) -> Question:
 def test_a_real_server_is_asked_once_and_its_tokens_are_counted(served: Served, tmp_path: Path) -> None:
     with AnswerStore(str(tmp_path / "a")) as store:
         client = open_client(served, store)
-        client.require_access()
+        require_access(client.model)
         first = client.ask(ask(client, 1), lambda: ModelInput(text="The keeper lights the lamp."))
         again = client.ask(ask(client, 1), lambda: ModelInput(text="never sent"))
         client.close()

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -232,11 +234,53 @@ def test_a_server_that_is_down_fails_no_document(tmp_path: Path, docs: Path, ser
     server.is_down = True
     outcome = library.run(docs, outage_s_max=0.5)
     assert (outcome.stop_kind, outcome.counts.failed) == ("infrastructure", 0)
+    assert format_outcome(outcome)[-1].endswith("a longer wait for the server: --set outage_s_max=SECONDS")
     assert library.list_failures() == []
     assert library.list_searchable() == ["docs/note.md", "docs/scan-000.pdf", "docs/scan-001.pdf"]
     server.is_down = False
     assert library.run(docs).counts == FileCounts(changed=2, unchanged=1)
     assert (sorted(list_read(library)), list_asked(server)) == (numbers, numbers)
+
+
+@pytest.mark.req("MOD-3")
+def test_a_run_says_since_when_and_why_it_waits_and_afterwards_how_long_and_for_what(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    write_scans(docs, 2)
+    server.is_down = True
+    prices = ["--set", "model_price_in=1000", "--set", "model_price_out=1000", "--set", "model_attempts_max=1"]
+    often = ["--set", "diagnostics_interval_s=0.1", "--set", "metrics_file=metrics"]
+    command = [sys.executable, "-m", "inorder", "run", "docs", "--data", "data", "--dense", "none"]
+    with subprocess.Popen(
+        [*command, "--reader", f"vision:{server.url}#m", *prices, *often],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if re.search(r"waiting since \d\d:\d\d:\d\d, the server is down: .* returned 503", line):
+                server.is_down = False
+                break
+        last = process.stderr.read()
+    assert process.returncode == 0
+    [pages] = [line for line in last.splitlines() if "pages: " in line]
+    assert "pages: 2 read by the model; " in pages
+    assert re.search(r"tokens in, .* at your prices; waited .* for a server that was down", pages)
+    _, said, _ = run_in_process(["inspect", "--data", "data"], tmp_path, {"PATH": ""})
+    assert pages.partition("pages: ")[2].strip() in said
+    run_in_process(["report", "--data", "data", "--output", "report.html"], tmp_path, {"PATH": ""})
+    assert "pages: 2 read by the model" in (tmp_path / "report.html").read_text()
+    metrics = (tmp_path / "metrics").read_text()
+    for name in ("asked", "kept", "tokens_in", "tokens_out", "cost", "waited_down_s"):
+        assert f'name="model_{name}"' in metrics
+
+
+def test_a_run_that_asks_nothing_leaves_no_file_with_answers(tmp_path: Path, docs: Path, server: ModelServer) -> None:
+    write(docs, **{"note.md": "# A note\n\nThe oil is in the cellar.\n"})
+    library = make_library(tmp_path, server)
+    assert library.run(docs).counts == FileCounts(new=1)
+    assert not (library.data / "answers.sqlite").exists()
 
 
 def test_a_wrong_key_is_said_before_anything_is_read(

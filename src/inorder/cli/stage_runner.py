@@ -15,7 +15,7 @@ from inorder.errors import OperatorError, require
 from inorder.host.memory import limit_free_memory
 from inorder.stage.contracts import Stage, StageOutcome, StagePlan
 from inorder.stage.data_layout import require_current_data
-from inorder.stage.options import StageOptions
+from inorder.stage.options import StageOptions, suggest_wait
 from inorder.targets.registry import check_target, is_target
 
 if TYPE_CHECKING:
@@ -154,5 +154,5 @@ def _list_next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]
     if outcome.stop_kind == "error budget":
         steps.append("run the same command again to resume, perhaps with a larger --error-budget")
     elif outcome.stop_kind is not None:
-        steps.append("run the same command again to resume")
+        steps.append(f"run the same command again to resume{suggest_wait(outcome.cancel_reason)}")
     return steps

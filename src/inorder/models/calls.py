@@ -22,6 +22,7 @@ from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmi
 
 from .http import RetryableError
 from .limits import Reservation, ServerLimits, TokenPacer, read_rate_limits
+from .waits import WaitReason, Waits
 
 Send = Callable[[bytes, float], bytes]
 """Sends one attempt: the body, and its timeout in seconds."""
@@ -81,6 +82,7 @@ class ServerCalls:
         self._checked_s = float("-inf")
         self._outage: StageError | None = None
         """Why the last call was given up, if the server was down then."""
+        self.waits = Waits(clock)
         self._limits = limits
         self._clock = clock
         self._closing = threading.Event()
@@ -98,6 +100,12 @@ class ServerCalls:
             ),
             clock,
         )
+
+    @property
+    def outage(self) -> str:
+        """Why the server is held to be down; empty: it is not."""
+        outage = self._outage
+        return "" if outage is None else outage.message
 
     @property
     def must_wait(self) -> bool:
@@ -172,11 +180,16 @@ class ServerCalls:
         """Raise the error, as an outage, unless the server answers the harmless question."""
         with self._checking:
             if self._clock() - self._checked_s >= _CHECK_S or self._outage is None:
-                self._outage = None if self._answers() else _make_outage(error, self._url)
+                self._note_outage(None if self._answers() else _make_outage(error, self._url))
                 self._checked_s = self._clock()
             if self._outage is not None:
                 left_s = max(0.0, self._not_before_s - self._clock())
                 raise _make_outage(self._outage, self._url, left_s)
+
+    def _note_outage(self, outage: StageError | None) -> None:
+        if (outage is None) != (self._outage is None):
+            (self.waits.end if outage is None else self.waits.begin)("down")
+        self._outage = outage
 
     def _answers(self) -> bool:
         """Whether the server answers the harmless question. It is not asked while it wants to be left alone."""
@@ -200,12 +213,12 @@ class ServerCalls:
         pause_s = self._not_before_s - self._clock()
         if pause_s > 0:
             self._check_deadline(call, pause_s, "the server asked for a longer pause")
-            self._wait(pause_s)
+            self._hold("pause", pause_s)
         call.reservation = self._pacer.reserve(call.tokens, self._clock())
         turn_s = call.reservation.starts_s - self._clock()
         if turn_s > 0:
             call.deadline_at_s += turn_s
-            self._wait(turn_s)
+            self._hold("tokens", turn_s)
         call.attempts += 1
         left_s = call.deadline_at_s - self._clock()
         call.ticket = self._lane.submit(
@@ -250,7 +263,11 @@ class ServerCalls:
         if call.attempts >= limits.attempts_max:
             raise _NoAnswerError(f"gave up after {call.attempts} attempts: {error}", error.wait_s or 0.0)
         self._check_deadline(call, wait_s, str(error))
-        self._wait(wait_s)
+        self._hold("retry" if error.wait_s is None else "pause", wait_s)
+
+    def _hold(self, reason: WaitReason, seconds: float) -> None:
+        with self.waits.note(reason):
+            self._wait(seconds)
 
     def _check_deadline(self, call: ServerCall, wait_s: float, reason: str) -> None:
         if self._clock() + wait_s >= call.deadline_at_s:

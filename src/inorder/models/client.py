@@ -24,6 +24,7 @@ from .calls import ServerCalls
 from .http import KEY_REFUSED, RefusedError, RetryableError, open_server_address, request
 from .limits import ServerLimits, estimate_tokens
 from .question import ModelInput, Question
+from .waits import WaitReason
 
 MakeInput = Callable[[], ModelInput]
 Check = Callable[[Answer], str]
@@ -76,12 +77,20 @@ class ModelStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Of these, how many the server has answered."""
     requests: int = 0
     """Attempts, with those that failed."""
+    retried: int = 0
+    """Of these, how many were sent again because the one before failed."""
     not_accepted: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
     server_s: float = 0.0
     """The time of all requests that were answered."""
+    waited_s: dict[WaitReason, float] = {}
+    """The time during which requests waited, by reason."""
+    outage: str = ""
+    """Why the server is held to be down; empty: it is not."""
+    down_s: float = 0.0
+    """For how long it is."""
 
 
 class ModelClient:
@@ -111,7 +120,6 @@ class ModelClient:
         self._answers_max = answers_max
         self._clock = clock
         self._chat = open_server_address(url, "/chat/completions", key_file)
-        self._models = open_server_address(url, "/models", key_file)
         self._lock = threading.Lock()
         self._asking: dict[str, threading.Event] = {}
         self._statistics = ModelStatistics()
@@ -119,7 +127,16 @@ class ModelClient:
         place = url.partition("?")[0]
         harmless = Question(model=self.model, prompt=_HARMLESS, parameters={"output_tokens_max": 1})
         question = make_body(self._name, harmless, ModelInput(), [])
-        self._calls = ServerCalls("model", self._send, limits, clock, wait, url=place, question=question)
+        self._calls = ServerCalls(
+            "model",
+            self._send,
+            limits,
+            clock,
+            wait,
+            url=place,
+            question=question,
+            on_retry=lambda: self._count(retried=1),
+        )
 
     def ask(self, question: Question, make_input: MakeInput, check: Check | None = None) -> Answer:
         """Return the answer to a question. `make_input` is called if a request is sent. Raises StageError, with the
@@ -139,22 +156,17 @@ class ModelClient:
         times = f" ({self._answers_max} answers)" if self._answers_max > 1 else ""
         raise StageError(f"the answer of {self._name} is not accepted: {refused[-1][1]}{times}", category="provider")
 
-    def require_access(self) -> None:
-        """Raise RefusedError if the server refuses the key, or does not have the address. A server that is down, or
-        does not list its models, passes."""
-        try:
-            request(self._models, None, _HARMLESS_S, _HARMLESS_BYTES)
-        except RefusedError as error:
-            if error.status in KEY_REFUSED:
-                raise
-        except (RetryableError, StageError):
-            return
-
     def statistics(self) -> ModelStatistics:
         """Return counts at this moment."""
         with self._lock:
             lane = self._calls.statistics()
-            return msgspec.structs.replace(self._statistics, requests=lane.completed + lane.failed + lane.running)
+            return msgspec.structs.replace(
+                self._statistics,
+                requests=lane.completed + lane.failed + lane.running,
+                waited_s=self._calls.waits.read(),
+                outage=self._calls.outage,
+                down_s=self._calls.waits.read_running("down"),
+            )
 
     def close(self) -> None:
         """Send no further requests. Idempotent."""
@@ -263,6 +275,19 @@ class ModelClient:
             before = self._statistics
             changes = {name: getattr(before, name) + count for name, count in counts.items()}
             self._statistics = msgspec.structs.replace(before, **changes)
+
+
+def require_access(address: str, key_file: str = "") -> None:
+    """Raise RefusedError if the server of a model refuses the key. A server that is down, or does not list its models,
+    passes."""
+    url, _ = parse_address(hide_credentials(address))
+    try:
+        request(open_server_address(url, "/models", key_file), None, _HARMLESS_S, _HARMLESS_BYTES)
+    except RefusedError as error:
+        if error.status in KEY_REFUSED:
+            raise
+    except (RetryableError, StageError):
+        return
 
 
 def _accept(answer: Answer) -> str:

@@ -12,7 +12,9 @@ from typing import Literal
 import msgspec
 
 from inorder.code.rules import IGNORED
+from inorder.models.waits import WaitReason, describe_waits
 from inorder.stage.contracts import StageErrorSummary
+from inorder.stage.options import suggest_wait
 
 from .remedies import describe_ocr, find_advice, find_remedy, lacks_password
 
@@ -75,11 +77,15 @@ class ModelTotals(msgspec.Struct, kw_only=True):
     waiting: int = 0
     """Pages that it was not asked about yet."""
     requests: int = 0
-    """With those that were repeated."""
+    """With those that were sent again."""
+    retried: int = 0
+    """Requests that were sent again because the one before failed."""
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
     """At the prices of the user; 0 without any."""
+    waited_s: dict[WaitReason, float] = msgspec.field(default_factory=dict)
+    """The time during which requests waited, by reason."""
 
 
 class RunOutcome(msgspec.Struct, kw_only=True):
@@ -259,7 +265,7 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     if outcome.stop_kind == "error budget":
         lines.append("next: run the same command again to resume, perhaps with a larger --error-budget")
     elif outcome.stop_kind is not None:
-        lines.append("next: run the same command again to resume")
+        lines.append(f"next: run the same command again to resume{suggest_wait(outcome.cancel_reason)}")
     elif 0 < outcome.documents + outcome.source_files <= outcome.counts.new:
         lines.append(f'next: inorder search "WORDS"{data_option}')
     return lines
@@ -278,7 +284,9 @@ def describe_model(totals: ModelTotals) -> str:
         return shown
     cost = f", {totals.cost:,.2f} at your prices" if totals.cost else ""
     tokens = f"{totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{cost}"
-    return f"{shown}; {_count(totals.requests, 'request')}, {tokens}"
+    retried = f" ({totals.retried:,} sent again)" if totals.retried else ""
+    waited = f"; waited {waits}" if (waits := describe_waits(totals.waited_s)) else ""
+    return f"{shown}; {_count(totals.requests, 'request')}{retried}, {tokens}{waited}"
 
 
 def list_not_read(outcome: RunOutcome, data_option: str = "") -> list[str]:

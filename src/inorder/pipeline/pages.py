@@ -11,9 +11,9 @@ A page is rendered when it is to be sent, in a process that is killed if it hang
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from typing import NamedTuple
 
 import msgspec
@@ -39,27 +39,21 @@ from inorder.runtime.feed import Feed, NotYet
 from inorder.runtime.identity import hash_strings
 from inorder.runtime.run_options import RunOptions
 from inorder.stage.contracts import Barrier, PassItem
+from inorder.stage.monitor.measures import RETRIED_REQUESTS
 from inorder.stage.options import StageOptions
 
 from .names import DOCTAGS
 from .outcome import ModelTotals
 from .sources.classify import FileKind
-from .steps import NONE, PipelineSettings
+from .steps import PipelineSettings
 from .visit import FILE, decode_order, encode_order
 
 _AHEAD_MAX = 256
 """Files that wait for a worker. With more, no further page is asked."""
 _RENDER_S = 60.0
 _RENDER_ATTEMPTS = 2
-
-
-def require_access(settings: PipelineSettings, data: str) -> None:
-    """Raise OperatorError if the server of the model refuses the key. A server that is down is waited for later."""
-    with (
-        AnswerStore(settings.find_answers_file(data)) as store,
-        closing(open_model(settings, store)) as client,
-    ):
-        client.require_access()
+_SUMS = ("requests", "not_accepted", "tokens_in", "tokens_out", "cost")
+"""Counts of the client in the metrics."""
 
 
 def open_model(settings: PipelineSettings, store: AnswerStore) -> ModelClient:
@@ -69,7 +63,7 @@ def open_model(settings: PipelineSettings, store: AnswerStore) -> ModelClient:
         store,
         limits=settings.model,
         budget=ModelBudget(settings.spending),
-        key_file="" if settings.model_key_file == NONE else settings.model_key_file,
+        key_file=settings.find_key_file(),
     )
 
 
@@ -153,13 +147,17 @@ class PageFeed:
 
     def describe(self) -> tuple[str, Mapping[str, float]]:
         """Return what was asked so far: words for the progress, and sums for the metrics."""
-        totals = self._totals
-        sums = {f"model_{name}": value for name, value in msgspec.structs.asdict(totals).items() if name != "waiting"}
-        statistics = self._client.statistics()
-        sums["model_requests"], sums["model_not_accepted"] = statistics.requests, statistics.not_accepted
-        tokens = statistics.tokens_in + statistics.tokens_out
-        cost = f", {statistics.cost:,.2f}" if statistics.cost else ""
-        return f"{totals.asked:,} pages asked, {tokens:,} tokens{cost}", sums
+        totals, statistics = self._totals, self._client.statistics()
+        sums: dict[str, float] = {f"model_{name}": getattr(totals, name) for name in ("asked", "kept", "failed")}
+        sums |= {f"model_{name}": getattr(statistics, name) for name in _SUMS}
+        sums |= {f"model_waited_{reason}_s": round(s, 3) for reason, s in statistics.waited_s.items()}
+        sums[RETRIED_REQUESTS] = statistics.retried
+        words = f"{totals.asked:,} pages asked, {statistics.tokens_in + statistics.tokens_out:,} tokens"
+        words += f", {statistics.cost:,.2f}" if statistics.cost else ""
+        if statistics.outage:
+            since = time.localtime(time.time() - statistics.down_s)
+            words += f"; waiting since {time.strftime('%H:%M:%S', since)}, the server is down: {statistics.outage}"
+        return words, sums
 
     def close(self) -> None:
         """Ask no further page, wait for those in flight, and close what is open."""
@@ -257,8 +255,9 @@ class PageFeed:
         totals.asked += answer is True
         totals.waiting += answer is False
         totals.failed += isinstance(answer, ItemError)
-        totals.requests, totals.cost = statistics.requests, statistics.cost
+        totals.requests, totals.retried, totals.cost = statistics.requests, statistics.retried, statistics.cost
         totals.tokens_in, totals.tokens_out = statistics.tokens_in, statistics.tokens_out
+        totals.waited_s = statistics.waited_s
 
     def _put_ready(self) -> None:
         """Make items of the first files, as far as all of their pages have come."""

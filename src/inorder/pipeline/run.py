@@ -210,9 +210,9 @@ class _PipelineRun:
         """Raise OperatorError if the model that is to read pages refuses every request, once, before anything is
         read."""
         if not self._is_access_checked:
-            from .pages import require_access
+            from inorder.models.client import require_access
 
-            require_access(self._settings, self._data)
+            require_access(self._settings.convert.model, self._settings.find_key_file())
             self._is_access_checked = True
 
     def _open_passes(self) -> "PassRunner":

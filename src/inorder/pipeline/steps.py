@@ -97,6 +97,10 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return the path of the file with the answers of models."""
         return os.path.abspath(self.answers) if self.answers != NONE else os.path.join(data, ANSWERS)
 
+    def find_key_file(self) -> str:
+        """Return the path of the file with the key of the model's server; empty: there is none."""
+        return "" if self.model_key_file == NONE else self.model_key_file
+
     def limit_fetches(self, workers: int = 1) -> FetchLimits:
         """Return the limits of requests to remote sources, for one of so many processes."""
         return FetchLimits(

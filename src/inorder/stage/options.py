@@ -116,3 +116,9 @@ class StageOptions(RunOptions, frozen=True, kw_only=True):
             "adaptive needs workers=N on a cluster: without it, the number of workers follows the cluster",
         )
         require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be greater than 0")
+
+
+def suggest_wait(reason: str | None) -> str:
+    """Return what else helps a run that was stopped because a server was down for too long; empty: it was not."""
+    is_outage = reason is not None and "outage_s_max" in reason
+    return ", perhaps with a longer wait for the server: --set outage_s_max=SECONDS" if is_outage else ""

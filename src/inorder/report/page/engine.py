@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from inorder.pipeline.outcome import describe_model
 from inorder.report.model import RunReport
 from inorder.report.verdict import format_duration, format_time
 
@@ -40,6 +41,7 @@ def _make_run(run: RunReport) -> str:
     facts = [f"run {run.run_id}", f"started {format_time(run.started_ms)}"]
     facts += [f"{len(run.parts) - 1} times resumed"] if len(run.parts) > 1 else []
     facts += [text for text in (run.host, f"inorder {run.version}" if run.version else "", run.policy) if text]
+    facts += [f"pages: {pages}"] if run.files is not None and (pages := describe_model(run.files.model)) else []
     facts += [f"{format_plural(run.damaged_lines, 'damaged line')} left out"] if run.damaged_lines else []
     command = f'<p class="facts"><code>{escape_text(run.command)}</code></p>' if run.command else ""
     return (

@@ -357,6 +357,7 @@ class RunMonitor:
             is_stalled=self._watchdog.is_stalled,
             head=self._gauges.get("head"),
             running=self._gauges.get("running", []),
+            doing=self._describe_plan()[0],
         )
 
     def _read_gauges(self, *, is_last: bool = False) -> None:

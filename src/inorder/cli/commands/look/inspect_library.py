@@ -11,7 +11,7 @@ from inorder.cli.data_dir import DataDirectory, JournalState
 from inorder.cli.output import format_table, pluralize
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.names import PASSES, RUN, is_chosen, name_manifest
-from inorder.pipeline.outcome import describe_counts, describe_end
+from inorder.pipeline.outcome import describe_counts, describe_end, describe_model
 from inorder.pipeline.state import LibraryState, describe_state, read_state
 from inorder.report.contents import summarize_step
 from inorder.stage.monitor.live import read_live_state
@@ -55,6 +55,8 @@ def _describe_latest(data: DataDirectory, state: LibraryState) -> dict[str, Any]
         "holder": holder,
         "counts": None if outcome is None else msgspec.to_builtins(outcome.counts),
         "line": "" if outcome is None else describe_counts(outcome.counts),
+        "model": None if outcome is None else msgspec.to_builtins(outcome.model),
+        "model_line": "" if outcome is None else describe_model(outcome.model),
         "steps": {} if outcome is None else msgspec.to_builtins(outcome.steps),
         "live": read_live_state(data.layout(pass_).live) if holder else None,
     }
@@ -99,6 +101,7 @@ def format_library(library: dict[str, Any]) -> list[str]:
     latest = library["latest"]
     if latest["run_id"]:
         rows.append(("latest run", f"{latest['run_id']}, {latest['state']}: {latest['line']}"))
+    rows += [("pages", latest["model_line"])] if latest["model_line"] else []
     rows += format_live(latest["live"])
     rows += [("warning", warning) for warning in library["warnings"]]
     lines = [f"  {line}" for line in format_table(rows)]
@@ -113,11 +116,12 @@ def format_library(library: dict[str, Any]) -> list[str]:
 
 
 def format_live(live: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """What a run that is under way waits for, and which items report their progress."""
+    """What a run that is under way does and waits for, and which items report their progress."""
+    doing = [("doing", live["doing"])] if live is not None and live.get("doing") else []
     if live is None or live["head"] is None:
-        return []
+        return doing
     head = msgspec.convert(live["head"], HeadReport)
-    rows = [("waiting for", f"{head.describe()}; no commit for {live['waited_s']:.0f} s")]
+    rows = [*doing, ("waiting for", f"{head.describe()}; no commit for {live['waited_s']:.0f} s")]
     running = [item for item in live["running"] if item["seq"] != head.seq]
     others = [(item["item_id"], describe_running(item)) for item in running]
     return rows + [("running", f"{item_id}: {said}") for item_id, said in others if said]
