@@ -1,13 +1,10 @@
 """Vertical Chinese and Japanese is read down and from right to left, not row by row."""
 
 import pytest
-from reportlab.pdfbase import pdfmetrics
-from reportlab.pdfbase.cidfonts import UnicodeCIDFont
-from reportlab.pdfgen.canvas import Canvas
 
 from inorder.documents.readers.pdf import reader as pdf
 from tests.documents.document_text import block_texts
-from tests.documents.pdf_files import HEIGHT, draw_pdf
+from tests.documents.pdf_files import boxed_font, encode_text, one_page
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -25,14 +22,13 @@ def draw_down(lines: list[str], left: float, top: float) -> list[tuple[float, fl
 
 
 def page_of(*letters: tuple[float, float, str]) -> bytes:
-    pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
-
-    def draw(canvas: Canvas) -> None:
-        canvas.setFont("HeiseiMin-W3", 10)
-        for left, top, letter in letters:
-            canvas.drawString(left, HEIGHT - top, letter)
-
-    return draw_pdf(draw)
+    """A page with letters in a font of its own: without it, what is read would depend on the fonts of the machine."""
+    alphabet = "".join(sorted({letter for _, _, letter in letters}))
+    font, more = boxed_font(alphabet)
+    drawn = (
+        b"1 0 0 1 %d %d Tm %s Tj\n" % (left, 800 - top, encode_text(alphabet, letter)) for left, top, letter in letters
+    )
+    return one_page(b"BT /F 10 Tf\n" + b"".join(drawn) + b"ET", font=font, more=more)
 
 
 def test_lines_are_read_from_right_to_left() -> None:
