@@ -13,12 +13,12 @@ from typing import Literal
 from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph, Picture, Table
 from inorder.documents.readers.unicode import is_right_to_left
 
-from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
 from .figures import CAPTION_POINTS, find_figures, insert_figures
 from .formulas import join_formulas
 from .furniture.edges import count_furniture_rows
+from .headings.captions import CAPTION
 from .lines import group_rows, is_continued, join_text, merge_row
 from .paragraphs import ParagraphBuilder
 from .reading_order.regions import Region, split_regions

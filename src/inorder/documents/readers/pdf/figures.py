@@ -10,8 +10,8 @@ import msgspec
 
 from inorder.documents.model import AnyBlock, Box, Paragraph, Picture
 
-from .captions import FIGURE_CAPTION
 from .columns import bounding_box
+from .headings.captions import FIGURE_CAPTION
 from .segments import PageText, Segment
 
 CAPTION_POINTS = 40.0

@@ -12,11 +12,11 @@ from operator import attrgetter
 from inorder.documents.readers.legibility import UNDECODED, find_unreadable
 
 from .accents import join_accents
-from .captions import CAPTION
 from .coordinates import SegmentReader
 from .furniture.line_numbers import remove_line_numbers
 from .furniture.listing_numbers import remove_listing_numbers
 from .graphics import read_graphics
+from .headings.captions import CAPTION
 from .headings.leads import mark_leads
 from .headings.tags import read_tagged_headings
 from .lines import group_rows

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inorder.documents.readers.pdf.captions import CAPTION
 from inorder.documents.readers.pdf.formulas import is_formula
 from inorder.documents.readers.pdf.segments import PageText, Segment
 
+from .captions import CAPTION
 from .numbering import level_of, parse_number
 from .runs import CHARACTERS_MAX, LINES_MAX, SIZE_STEP, style_key
 from .styles import LEVELS_MAX, SAME_SIZE_CHARACTERS_MAX, is_plain_heading

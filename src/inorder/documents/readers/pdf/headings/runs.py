@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from inorder.documents.readers.pdf.captions import CAPTION
 from inorder.documents.readers.pdf.formulas import is_formula
 from inorder.documents.readers.pdf.segments import PageText, Segment
 
+from .captions import CAPTION
 from .leads import split_lead
 from .numbering import Number, is_number_alone, parse_number
 from .outline import PageOutline
