@@ -155,8 +155,31 @@ def test_an_object_that_is_gone_before_it_is_read_fails_as_a_file_does(
     patch_call(monkeypatch, "cat_file", remove)
     assert bucket.run("doctags", "memory://bucket").code == 3
     [failure] = json.loads(bucket.command("failures", "--json").stdout)["failures"]
-    assert failure["error"]["category"] == "input"
+    assert failure["error"]["category"] == "provider"
     assert failure["error"]["message"] == "memory://bucket/a.md: no such object or bucket"
+
+
+@pytest.mark.req("SRC-1")
+@pytest.mark.parametrize("error", [PermissionError, FileNotFoundError, ValueError], ids=["denied", "missing", "other"])
+def test_an_object_that_cannot_be_fetched_keeps_its_results_and_is_fetched_by_the_next_run(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    bucket.put(TEXTS)
+    assert bucket.run("doctags", "memory://bucket").code == 0
+    before = bucket.documents()
+    bucket.put({"a.md": b"# Another\n"})
+
+    def fail(path: str) -> None:
+        if path.endswith("a.md"):
+            raise error(path)
+
+    with monkeypatch.context() as patch:
+        patch_call(patch, "cat_file", fail)
+        assert bucket.run("doctags", "memory://bucket").code == 3
+        assert bucket.documents() == before
+        assert bucket.run("doctags", "memory://bucket").code == 3
+    assert bucket.run("doctags", "memory://bucket").code == 0
+    assert b"Another" in bucket.documents()["bucket/a.md"]
 
 
 @pytest.mark.slow
@@ -174,7 +197,7 @@ def test_an_object_that_changes_while_it_is_read_fails_and_is_read_by_the_next_r
         patch_call(patch, "cat_file", change)
         assert bucket.run("doctags", "memory://bucket").code == 3
     [failure] = json.loads(bucket.command("failures", "--json").stdout)["failures"]
-    assert failure["error"]["category"] == "io"
+    assert failure["error"]["category"] == "provider"
     assert "changed after it was listed" in failure["error"]["message"]
     assert bucket.run("doctags", "memory://bucket").code == 0
     assert b"Changed" in bucket.documents()["bucket/a.md"]

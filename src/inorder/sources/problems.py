@@ -62,11 +62,10 @@ class RemoteProblem(InorderError):
         self.retry_after_s = retry_after_s
 
     def to_stage_error(self) -> StageError:
-        """The failure of an item that needs the object."""
-        if self.kind == "transient":
-            return StageError(str(self), category="provider", retryable=True, retry_after_s=self.retry_after_s)
-        categories = {"missing": "input", "slow": "timeout"}
-        return StageError(str(self), category=categories.get(self.kind, "io"))
+        """Return the failure of an item that needs the object. The content never came, so the file is not to blame:
+        it keeps its results, and the next run asks again."""
+        is_transient = self.kind == "transient"
+        return StageError(str(self), category="provider", retryable=is_transient, retry_after_s=self.retry_after_s)
 
     def to_listing_error(self) -> InorderError:
         """The failure of a run whose sources cannot be listed."""
