@@ -196,7 +196,7 @@ def read_fetch_limit(field: str) -> Callable[[WiredRun], Any]:
 
 def ask_model(run: WiredRun, *pages: Any) -> tuple[list[Any], list[Any]]:
     """What a model that reads these pages is asked, and the limits of its client."""
-    from inorder.pipeline import pages as page_pass
+    from inorder.pipeline import model_feed as page_pass
     from inorder.testing import ModelServer
     from tests.documents.pdf_files import draw_pdf
 

@@ -236,7 +236,7 @@ class SourceComparison:
             self.changes.add(change)
         elif not is_counted:
             self.count(row)
-        elif self._table.asks_model:
+        elif self._table.asks:
             pass  # the pass before it has counted failures of the same steps
         elif any(state.category and self._table.is_enabled(step) for step, state in row.states.items()):
             self._outcome.counts.add("unchanged", -1)
@@ -246,7 +246,7 @@ class SourceComparison:
         """Whether a file has a step to run, or loses the results of one. In the pass in which a model reads pages:
         whether its document lacks answers."""
         due = find_due(self._table, kind, row, retries=self._retries, force=self._force)
-        if self._table.asks_model:
+        if self._table.asks:
             return any(each.reason == "answers" for each in due)
         return bool(due or self._table.list_dropped(kind, row.states))
 

@@ -27,8 +27,8 @@ FINAL = frozenset(("input",))
 
 
 def mark_lacking(content: bytes) -> bytes:
-    """Return the hash of the input of a document that lacks answers of a model. It is no hash of a content, so the
-    document is not what it will be made of all of its answers."""
+    """Return the hash of the input of a result that lacks answers of a model. It is no hash of a content, so the
+    result is not what it will be made of all of its answers."""
     return blake2b(content, digest_size=HASH_BYTES, person=b"lacks answers").digest()
 
 
@@ -67,8 +67,8 @@ def find_due(
         source = states.get(step.reads) if step.reads else None
         expected = content if not step.reads else (source.output if source is not None else None)
         reason = _find_reason(step, state, expected, depends=step.reads in names, retries=retries)
-        if reason == "input" and _lacks_answers(step, state, expected):
-            reason = "answers" if table.asks_model else None
+        if reason == "input" and _lacks_answers(state, expected):
+            reason = "answers" if table.asks == step.name else None
         if force:
             reason = "forced"
         if reason and not table.is_enabled(step.name):
@@ -81,11 +81,9 @@ def find_due(
     return found
 
 
-def _lacks_answers(step: Step, state: StepState | None, content: bytes | None) -> bool:
-    """Whether the result of a step was made of the present content, and lacks answers of a model."""
-    if step.reads or content is None or state is None:
-        return False
-    return state.input == mark_lacking(content)
+def _lacks_answers(state: StepState | None, content: bytes | None) -> bool:
+    """Whether the result of a step was made of what it reads now, and lacks answers of a model."""
+    return content is not None and state is not None and state.input == mark_lacking(content)
 
 
 def _find_reason(

@@ -31,7 +31,7 @@ from inorder.stage.run import run_pass
 
 from .commit import CommitReader, make_corpus_row, make_counts_row
 from .models import SharedProviders
-from .names import CHUNK, DOCTAGS, EMBED, FAMILIES, INDEX, MODELS, READ, RUN, STEPS, name_manifest
+from .names import CHUNK, DOCTAGS, EMBED, FAMILIES, INDEX, MODELS, RUN, STEPS, name_manifest
 from .outcome import RunOutcome
 from .plan import FilePlan
 from .remote import count_remote, fetch_remote
@@ -40,7 +40,9 @@ from .steps import PipelineSettings, needs_device
 from .visit import visit
 
 if TYPE_CHECKING:
-    from .pages import PageFeed
+    from inorder.models.budget import ModelBudget
+
+    from .model_feed import ModelFeed
 
 _PROCESSES_KEPT = 2
 """Worker processes that wait for the next run. One change needs one."""
@@ -78,6 +80,8 @@ class PassRunner:
         self._outcome = outcome
         self._entries = entries
         self._kept = kept
+        self._budget: ModelBudget | None = None
+        """What all models of the run may spend together."""
         self._begun: list[str] = []
         """The steps whose manifests have rows of this run."""
         remove_abandoned_folders()
@@ -108,7 +112,7 @@ class PassRunner:
                 self._write_counts()
 
         items = PlannedItems(plan, library, sink)
-        feed = self._open_feed(settings, items, library, sink) if name == READ else None
+        feed = self._open_feed(settings, items, library, sink) if settings.asks else None
         has_device = name == MODELS and needs_device(settings)
         shared = SharedProviders(settings, None if kept is None else kept.providers)
         try:
@@ -144,10 +148,15 @@ class PassRunner:
 
     def _open_feed(
         self, settings: PipelineSettings, items: "PlannedItems", library: LibraryReader, sink: LibrarySink
-    ) -> "PageFeed":
-        from .pages import PageFeed  # with all that models need
+    ) -> "ModelFeed":
+        from inorder.models.budget import ModelBudget
 
-        return PageFeed(settings, items, library, self._options, self._outcome.model, sink.leave_held)
+        from .model_feed import ModelFeed, open_page_units  # with all that models need
+
+        if self._budget is None:
+            self._budget = ModelBudget(settings.spending)
+        units, totals = open_page_units(settings), self._outcome.model
+        return ModelFeed(settings, units, items, library, self._options, totals, self._budget, sink.leave_held)
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:
         """The steps whose manifests belong to a pass. Those of a family that has none any more are among them: an

@@ -223,7 +223,7 @@ class FilePlan:
                 if change.is_removed and not change.kind and self._observe is not None:
                     self._observe(PlannedFile(change.item_id, "removed", change.path))
                 self._idle_count += item is None
-                if item is not None and (self._table.asks_model or not long.take(item, change.size)):
+                if item is not None and (self._table.asks or not long.take(item, change.size)):
                     yield item
             for copy, also in copies.list_promoted():
                 item = self._promote(copy, also)
@@ -232,7 +232,7 @@ class FilePlan:
                     yield item
             for item_id in copies.list_removed():
                 add_fact(FileResult(FileIdentity(item_id), is_removed=True))
-        if not self._table.asks_model:
+        if not self._table.asks:
             yield from long.make_items(add_fact)
         if self._missing_count:
             files = "1 file is" if self._missing_count == 1 else f"{self._missing_count:,} files are"
@@ -447,7 +447,7 @@ class FilePlan:
         is_known = _is_counted(known)
         self._tell(change, _foresee(kind, is_known=is_known), kind, known, due=due, reason=kind.problem)
         order = VisitOrder(facts, steps, outputs, kind.problem, is_held, is_known, also, not_code=change.not_code)
-        if self._table.asks_model and known is not None and self._table.has_failed(known.states):
+        if self._table.asks and known is not None and self._table.has_failed(known.states):
             order = msgspec.structs.replace(order, was_failed=True)
         content = facts.sha256.hex() or facts.signature.hex() or new_run_id()
         is_code = kind.role == CODE

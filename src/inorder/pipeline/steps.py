@@ -60,8 +60,8 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which steps run."""
     skipped: tuple[str, ...] = ()
     """Steps that do not run in this pass."""
-    asks_model: bool = False
-    """Whether this is the pass in which a model reads pages."""
+    asks: str = ""
+    """The step that a model is asked for in this pass; empty: none."""
     answers: str = NONE
     """The file with the answers of models; `none`: one in DATA."""
     model: ServerLimits = ServerLimits(in_flight=8)
@@ -129,7 +129,7 @@ def list_passes(settings: PipelineSettings) -> dict[str, PipelineSettings]:
     first = msgspec.structs.replace(settings, skipped=tuple(steps[family] for family in shared))
     passes = {RUN: first}
     if settings.convert.model and DOCTAGS in settings.commands:
-        passes[READ] = msgspec.structs.replace(first, asks_model=True)
+        passes[READ] = msgspec.structs.replace(first, asks=DOCTAGS)
     if shared:
         others = tuple(step for family, step in steps.items() if family not in shared)
         passes[MODELS] = msgspec.structs.replace(settings, commands=(EMBED,), skipped=others)
@@ -259,9 +259,9 @@ class StepTable:
         return [name for name in names if name not in self._made and name.startswith(f"{EMBED}:")]
 
     @property
-    def asks_model(self) -> bool:
-        """Whether this is the pass in which a model reads pages."""
-        return self._settings.asks_model
+    def asks(self) -> str:
+        """The step that a model is asked for in this pass; empty: none."""
+        return self._settings.asks
 
     def has_failed(self, states: Mapping[str, StepState]) -> bool:
         """Whether a step has failed that is not left to another pass."""

@@ -95,8 +95,8 @@ class VisitOrder(msgspec.Struct, array_like=True, frozen=True):
     """The ids of the rows that go with the merge."""
     not_code: str = ""
     """Why the file is not read as source code; empty: the rules admit it."""
-    page_problems: dict[int, str] = {}
-    """Why the model has not read pages that it was asked about."""
+    problems: dict[int, str] = {}
+    """Why a model has given no answer about units that it was asked about, such as pages, by number."""
     was_failed: bool = False
     """Whether an earlier pass of this run has counted the file as failed."""
 
@@ -235,10 +235,10 @@ class _Visit:
             self._unsaved_s += made.duration_ms / 1000
             self.result.steps.append(made)
             self._outputs[step.name] = made.output
-        if self._order.page_problems:
+        if self._order.problems:
             self._begin(self._steps[0])
             self._hand_over()
-            raise StageError(describe_page_problems(self._order.page_problems), category="provider")
+            raise StageError(describe_page_problems(self._order.problems), category="provider")
 
     def _begin(self, step: DueStep) -> str:
         """Say that a step begins. Returns its name."""
@@ -366,7 +366,7 @@ class _Visit:
         from inorder.documents.convert.questions import find_answers
 
         path = self._settings.find_answers_file(os.fspath(self._context.data))
-        return find_answers(settings, self.result.file.sha256, path, self._order.page_problems)
+        return find_answers(settings, self.result.file.sha256, path, self._order.problems)
 
     def _report_page(self, number: int, last: int) -> None:
         self._context.progress(number, last, "page")
