@@ -113,5 +113,5 @@ def test_no_chunk_of_many_lines_is_larger_than_the_limits() -> None:
 
 def test_text_without_a_grammar_is_cut_after_empty_lines() -> None:
     paragraph = "word\n" * 24 + "\n"
-    found = chunks("a.kt", paragraph * 4)
+    found = chunks("a.hs", paragraph * 4)
     assert [(chunk.kind, chunk.start_line, chunk.end_line) for chunk in found] == [("lines", 1, 50), ("lines", 51, 100)]

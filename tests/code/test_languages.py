@@ -1,11 +1,13 @@
 """Which language a file is in, and what it is parsed with."""
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from inorder.code import grammars
-from inorder.code.grammars import LANGUAGES, grammar_version, load_grammar
+from inorder.code.grammars import LANGUAGES, READING_VERSION, grammar_version, load_grammar
 from inorder.code.languages import language_of
 from inorder.code.parse import parse
 
@@ -47,7 +49,7 @@ def test_the_version_names_library_grammar_and_query() -> None:
     assert "tree-sitter-python/" in python
     assert "python.scm/" in python
     assert python.split()[2:] != go.split()[2:]
-    assert grammar_version("kotlin") == "lines/1"
+    assert grammar_version("haskell") == f"lines/{READING_VERSION}"
 
 
 def test_a_package_that_is_not_installed_has_a_version_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,3 +80,9 @@ def test_a_grammar_that_does_not_fit_the_query_costs_the_structure_only(monkeypa
         load_grammar.cache_clear()
     assert parsed.note.startswith("the installed tree-sitter-go does not fit: ")
     assert len(parsed.chunks) == 1
+
+
+def test_the_guide_names_every_language_that_is_parsed() -> None:
+    page = (Path(__file__).parents[2] / "docs/guides/code-search.md").read_text("utf-8")
+    [sentence] = re.findall(r"Definitions, imports and calls are known of.*?what has a name", page, re.DOTALL)
+    assert sorted(re.findall(r"`(\w+)`", sentence)) == list(LANGUAGES)

@@ -85,9 +85,10 @@ def _build(role: Role, nodes: Nodes, name: str, source: Source) -> Definition:
     node = nodes[capture][0]
     owner, bodies = nodes.get("owner"), nodes.get("body")
     body = bodies[0] if bodies else node.child_by_field_name("body")
-    body_start = -1 if body is None else body.start_byte
+    body_start, body_end = (-1, 0) if body is None else (body.start_byte, body.end_byte)
     owner_name = source.text(owner[0].start_byte, owner[0].end_byte) if owner else ""
-    return Definition(kind, has_chunk, node.start_byte, node.end_byte, name, owner_name, body_start)
+    end = max(node.end_byte, body_end)  # in Dart, a body is beside its signature
+    return Definition(kind, has_chunk, node.start_byte, end, name, owner_name, body_start)
 
 
 def _nest(definitions: list[Definition], leading: "_LeadingLines", source: Source) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser, Query, QueryCursor
 
-READING_VERSION = 1
+READING_VERSION = 2
 """Version of the code that makes chunks, symbols, imports and calls. To be increased whenever its results change."""
 
 DEPTH_MAX = 2000
@@ -39,6 +39,7 @@ def _make_source(name: str, folder: str = "") -> _GrammarSource:
 
 _SOURCES = {
     **{name: _make_source(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
+    **{name: _make_source(name) for name in ("dart", "elixir", "kotlin", "lua", "swift")},
     **{name: _make_source(name, "data/") for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
     "javascript": _GrammarSource("tree-sitter-javascript", ("javascript", "ecmascript")),
     "cpp": _GrammarSource("tree-sitter-cpp", ("cpp", "c")),

@@ -28,10 +28,12 @@ class SortedMatches(NamedTuple):
 
 def sort_matches(matches: list[Match], roles: dict[int, Role], find_role: Callable[[Nodes], Role]) -> SortedMatches:
     """Sort the matches of a file by the role of their pattern. Of two places with one start, that of the last match
-    counts. `roles` has the role of each pattern that is known, and gets those that `find_role` finds."""
+    counts. The name of a definition is not a call, even where it is written like one (`def add(item)` in Elixir).
+    `roles` has the role of each pattern that is known, and gets those that `find_role` finds."""
     spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}}
     imports: list[Match] = []
     definitions: list[Match] = []
+    defined: set[int] = set()
     for match in matches:
         pattern, nodes = match
         role = roles.get(pattern)
@@ -43,5 +45,9 @@ def sort_matches(matches: list[Match], roles: dict[int, Role], find_role: Callab
         else:
             node = nodes[role[0]][0]
             ends[node.start_byte] = node.end_byte
+        if (names := nodes.get("name")) is not None:
+            defined.add(names[0].start_byte)
+    for start in defined.intersection(spans["callee"]):
+        del spans["callee"][start]
     calls, comments, attached = (sorted(ends.items()) for ends in spans.values())
     return SortedMatches(calls, comments, attached, imports, definitions)

@@ -1,14 +1,20 @@
 """The texts of a definition, cleaned: its name and its signature."""
 
+import re
+
 NAME_CHARACTERS_MAX = 200
 """Limit for a name: a heading of a document can be a whole paragraph."""
 SIGNATURE_CHARACTERS_MAX = 400
 _QUOTES = "\"'`"
+_DOTTED = re.compile(r"\w+(?:\.\w+)+")
+_DOTTED_KINDS = ("module", "interface", "impl", "extension")
+"""Definitions that have a path as their name: `defmodule Shop.Queue`."""
 
 
 def split_name(kind: str, name: str) -> tuple[str, str]:
     """The name of a definition that is no identifier, alone and with the names before it."""
-    *outer, name = name.lstrip(":" if kind == "field" else "").split("::")  # a Ruby symbol, `:name`
+    name = name.strip(": " if kind == "field" else "")  # `:name` in Ruby, `name:` in Elixir
+    *outer, name = name.split("." if kind in _DOTTED_KINDS and _DOTTED.fullmatch(name) else "::")
     parts = [*(clean_name(part.partition("<")[0]) for part in outer), clean_name(name)]
     return parts[-1], ".".join(parts)
 
