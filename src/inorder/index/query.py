@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from inorder.errors import OperatorError
 
-from .lexical.analysis import analyze, is_partial, split_words
+from .lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_runs, split_words
 from .lexical.languages import detect_question_language, is_function_word
 from .lexical.scoring import TermGroup
 
@@ -29,8 +29,8 @@ NO_LANGUAGES: Mapping[str, int] = {}
 _SYNTAX_CHARACTERS_MAX = 300
 """Of a longer question, such as a text that was pasted, no character is syntax."""
 _PHRASE = re.compile(r'(?<!\S)"([^"]*\w[^"]*)"(?!\w)')
-_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]{3}\w*)(?=\s|$)")
-"""Shorter ones are options of commands, as in `ls -la`."""
+_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]{3}\w*|[^\W\d_\x00-\u02ff]\w*)(?=\s|$)")
+"""Shorter ones in Latin letters are options of commands, as in `ls -la`."""
 _BEGINNING = re.compile(r"(?<![\w*])(\w{2,})\*(?![\w*])")
 _NOTATION = re.compile(r"(?<!\S)(?:\w+(?:[-&+./]\w+)+|\w+(?:\+\+|#)|[0-9]+[A-Za-z]{1,3})(?=[\s?!,;:.)]|$)")
 _NUMBER_WITH_UNIT = re.compile(r"([0-9]+)([A-Za-z]{1,3})")
@@ -73,7 +73,23 @@ class Query(NamedTuple):
         """What to look up in an index of documents in these languages, given with the number of documents in each. Stop
         words are those of the language of the question. A word is looked up in the forms that it has there and in
         English, which is also that of code; in every language of the index if the question does not tell its own."""
-        return list(_make_groups(self.text, self.beginnings, self.notations, tuple(languages.items())))
+        meant = (*self.notations, *self.phrases)
+        return list(_make_groups(self.text, self.beginnings, meant, tuple(languages.items())))
+
+    def make_required_groups(self, languages: Mapping[str, int] = NO_LANGUAGES) -> list[TermGroup]:
+        """A term that a text has if it has a word of a phrase, for each of these words. A word in other letters, such
+        as `FogHorn` for `foghorn`, may have other parts, so it is looked up as a whole and as a single part."""
+        words = dict.fromkeys(word for phrase in self.phrases for word in split_words(phrase))
+        lower = [word.casefold() for word in words if not is_partial(word)]
+        languages_of = dict.fromkeys(("", *languages))
+        runs = dict.fromkeys(run for word in lower for run in split_runs(word))
+        found = [TermGroup((run,)) for run in runs]
+        for word in lower:
+            if not split_runs(word):
+                whole = word.strip("_")[:TERM_CHARACTERS_MAX]
+                forms = [whole, *(analyze(word, each)[-1] for each in languages_of)] if whole else []
+                found.append(TermGroup(tuple(dict.fromkeys(forms))))
+        return [group for group in found if any(group.forms)]
 
     def accepts(self, text: str) -> bool:
         """Whether a chunk with this text has all phrases, and no word that is to be left out."""
@@ -106,14 +122,15 @@ def _detect_language(text: str, counts: tuple[tuple[str, int], ...]) -> str:
 
 @lru_cache(maxsize=16)
 def _make_groups(
-    text: str, beginnings: frozenset[str], notations: tuple[str, ...], counts: tuple[tuple[str, int], ...]
+    text: str, beginnings: frozenset[str], meant: tuple[str, ...], counts: tuple[tuple[str, int], ...]
 ) -> tuple[TermGroup, ...]:
+    """The groups of `Query.make_groups`. Words of what is `meant` as it is written are no stop words."""
     language = _detect_language(text, counts)
     languages = [language] if language else [name for name, _ in counts]
     words = Counter(split_words(text))
-    noted = {word for notation in notations for word in split_words(notation)}
+    kept = {word.casefold() for part in meant for word in split_words(part)}
     relevant = {
-        word: count for word, count in words.items() if word.lower() in noted or not is_stop_word(word, language)
+        word: count for word, count in words.items() if word.casefold() in kept or not is_stop_word(word, language)
     } or words
     found: Counter[tuple[tuple[str, ...], bool]] = Counter()
     for word, count in relevant.items():
@@ -124,8 +141,8 @@ def _make_groups(
         others, is_prefix = _spell_otherwise(word), is_partial(word)
         for forms in zip(*analyzed, strict=True):
             found[tuple(dict.fromkeys((*forms, *others))), is_prefix] += count
-    kept = dict(found.most_common(_TERMS_MAX))
-    return tuple(TermGroup(*term, math.sqrt(count)) for term, count in found.items() if term in kept)
+    most = dict(found.most_common(_TERMS_MAX))
+    return tuple(TermGroup(*term, math.sqrt(count)) for term, count in found.items() if term in most)
 
 
 def _spell_otherwise(word: str) -> list[str]:
@@ -136,7 +153,11 @@ def _spell_otherwise(word: str) -> list[str]:
 
 
 def _join_words(text: str) -> str:
-    return " ".join(split_words(text)).casefold()
+    """The words of a text between spaces. Of a script without spaces, each character counts as a word."""
+    words = split_words(text)
+    if not text.isascii():
+        words = [" ".join(word) if split_runs(word) else word for word in words]
+    return " ".join(words).casefold()
 
 
 def _take_syntax(text: str) -> Query:

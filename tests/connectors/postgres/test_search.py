@@ -95,6 +95,25 @@ def test_conditions_hold_as_in_the_index(place: tuple[str, str], filters: dict[s
     compare(place, "retry of the keeper", SearchOptions(mode=mode, count=DEPTH, **filters))
 
 
+@pytest.mark.parametrize("question", ['"fog horn"', '"note 7" lamps', "lamps -fog", '"edition of" -horn', '"horn fog"'])
+@pytest.mark.parametrize("mode", ["lexical", "dense", "hybrid"])
+def test_phrases_and_words_to_leave_out_hold_as_in_the_index(place: tuple[str, str], question: str, mode: str) -> None:
+    compare(place, question, SearchOptions(mode=mode, count=DEPTH))
+
+
+def test_a_phrase_that_one_chunk_of_many_has_is_found(tmp_path: Path, database: str, address: str) -> None:
+    corpus = Corpus(tmp_path, tokens_max=30)
+    lines = [f"Horn heard in fog {'later ' * (number % 9)}{number}." for number in range(900)]
+    corpus.make({"many.md": "\n\n".join(f"# N {at}\n\n{line}" for at, line in enumerate(lines))})
+    (corpus.docs / "one.md").write_text(f"# Reef\n\nThe fog horn of it {'and nothing else ' * 6}\n")
+    corpus.run()
+    export(corpus.data, address)
+    for mode in ("lexical", "dense", "hybrid"):
+        for question in ('"fog horn"', "fog -heard"):
+            answer = search(address, "inorder", question, SearchOptions(mode=mode))
+            assert [hit.item_id for hit in answer.hits] == ["docs/one.md"], (mode, question)
+
+
 def test_a_value_that_nothing_has_is_refused(place: tuple[str, str]) -> None:
     with pytest.raises(OperatorError, match="nothing in the index has language 'klingon'"):
         search(place[1], "inorder", "lamp", SearchOptions(language="klingon"))

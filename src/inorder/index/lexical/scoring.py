@@ -131,6 +131,10 @@ class LexicalIndex:
             numbers, body, head = numbers[kept], body[kept], head[kept]
         return numbers, body, head
 
+    def find_chunks(self, group: TermGroup) -> Numbers:
+        """The numbers of the chunks that are alive and have one of the forms."""
+        return self._read_group(group)[0]
+
     def has_any(self, group: TermGroup) -> bool:
         """Whether a chunk that is alive has one of the forms."""
         known = self._is_indexed.get(group)

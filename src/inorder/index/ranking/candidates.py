@@ -8,10 +8,18 @@ from .fusion import Scores
 Numbers = npt.NDArray[np.int64]
 
 
+LIST_MAX = 400
+"""Length of each list before fusion."""
+
+
 class Candidates:
     """Chunks by their number in the index, in ascending order."""
 
-    def __init__(self) -> None:
+    def __init__(self, length: int) -> None:
+        self.length = length
+        """How many of the best chunks each list has."""
+        self.is_cut = False
+        """Whether a list would have more chunks if it could be longer."""
         self.numbers: Numbers = np.zeros(0, np.int64)
         self.lists: dict[str, Scores] = {}
         """The score of each candidate in each list; NaN where it has none."""
@@ -21,6 +29,12 @@ class Candidates:
         known, self.numbers = self.numbers, np.union1d(self.numbers, numbers)
         lists = {**{each: (known, found) for each, found in self.lists.items()}, name: (numbers, scores)}
         self.lists = {each: spread(self.numbers, *found) for each, found in lists.items()}
+
+    def take(self, scores: Scores) -> Numbers:
+        """The positions of the best scores of a list, as `take_best` returns them."""
+        best = take_best(scores, self.length)
+        self.is_cut |= len(best) < len(scores) - int(np.isnan(scores).sum())
+        return best
 
     def list_ranks(self, at: int) -> dict[str, int]:
         """The rank of a candidate in each list that has it, from 1."""

@@ -29,15 +29,15 @@ from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors.matrix import VectorMatrix, compare_rows
 
-from .candidates import Candidates, Numbers, spread, take_best
+from .candidates import LIST_MAX, Candidates, Numbers, spread, take_best
 from .code_signals import RankedCode, adjust, is_name, may_only_export
 from .code_vectors import describe_code
 from .file_kinds import CHANGES, asks_for_changes, find_factor, lists_changes
 from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
 from .noise import measure_noise
 
-LIST_MAX = 400
-"""Length of each list before fusion."""
+_LENGTHENED = 8
+"""A list is this many times as long if an answer has too few hits, because the question accepts few of its chunks."""
 HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}
 """What a match in the headings weighs, beside one in the text: section titles repeat the text, and the name and the
 path of code say what it is for."""
@@ -120,13 +120,17 @@ class Searcher:
             raise IntegrityError(self._matrix.problem)
         if mode == "dense" and not self._vector_provider(filters):
             raise OperatorError("the index has no dense vectors: run `inorder embed` and `inorder index`")
-        allowed = self._find_allowed(filters)
-        candidates = Candidates()
-        if mode != "dense":
-            self._add_lexical(candidates, query, allowed)
-        if mode != "lexical" and self._vector_provider(filters):
-            self._add_dense(candidates, query, allowed, filters)
-        return self._rank(candidates, query, count, self._vector_provider(filters))
+        allowed = self._require_words(query, self._find_allowed(filters))
+        candidates = Candidates(LIST_MAX)
+        while True:
+            if mode != "dense":
+                self._add_lexical(candidates, query, allowed)
+            if mode != "lexical" and self._vector_provider(filters):
+                self._add_dense(candidates, query, allowed, filters)
+            hits = self._rank(candidates, query, count, self._vector_provider(filters))
+            if len(hits) >= count or not candidates.is_cut:
+                return hits
+            candidates = Candidates(_LENGTHENED * candidates.length)
 
     def choose_mode(self, query: Query, mode: str, filters: Filters) -> tuple[str, str]:
         """How to search if the mode is `auto`, and why; otherwise the mode itself."""
@@ -174,6 +178,14 @@ class Searcher:
         allowed[np.searchsorted(self._lexical.chunks, np.array([id_ for (id_,) in rows], np.int64))] = True
         return allowed
 
+    def _require_words(self, query: Query, allowed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which of these chunks have every word of the phrases of a question, in any order."""
+        for group in query.make_required_groups(self.languages):
+            has_word = np.zeros(len(allowed), np.bool_)
+            has_word[self._lexical.find_chunks(group)] = True
+            allowed = allowed & has_word
+        return allowed
+
     @cached_property
     def _kinds(self) -> set[str]:
         """The kinds of the files in the index."""
@@ -204,7 +216,7 @@ class Searcher:
         if is_code.any():
             as_code = body[is_code] + HEAD_WEIGHTS[CODE] * head[is_code]
             scores[is_code] = scale_to(as_code, scores[is_code].max())
-        best = take_best(scores, LIST_MAX)
+        best = candidates.take(scores)
         candidates.add("lexical", found[best], scores[best])
 
     def _add_dense(
@@ -219,11 +231,11 @@ class Searcher:
         if is_quick and len(numbers) >= (1 if spec.startswith("hash") else _FEW):
             similarity = self._compare(vector, numbers)
         else:
-            numbers, similarity = self._compare_all(vector, numbers, allowed, filters)
+            numbers, similarity = self._compare_all(vector, candidates, allowed, filters)
             if "lexical" in candidates.lists and not self._knows_words(query) and not (similarity >= self.noise).any():
                 return
             is_known = np.isin(numbers, candidates.numbers, assume_unique=True, kind="table")
-            best = np.union1d(take_best(similarity, LIST_MAX), np.flatnonzero(is_known))
+            best = np.union1d(candidates.take(similarity), np.flatnonzero(is_known))
             numbers, similarity = numbers[best], similarity[best]
         if is_quick and self._is_code.any():
             code, found = self._embed_code(self._find_words(candidates, query, allowed), provider, vector)
@@ -243,10 +255,10 @@ class Searcher:
         return similarity
 
     def _compare_all(
-        self, vector: npt.NDArray[Any], numbers: Numbers, allowed: npt.NDArray[np.bool_], filters: Filters
+        self, vector: npt.NDArray[Any], candidates: Candidates, allowed: npt.NDArray[np.bool_], filters: Filters
     ) -> tuple[Numbers, Scores]:
         """Chunks in ascending order and the similarity of their vectors. Those that are most similar are among them,
-        and the chunks with these numbers."""
+        and the candidates."""
         similarity = np.full(len(allowed), np.nan)
         found = np.flatnonzero(allowed)
         similarity[found] = self._compare(vector, found)
@@ -256,7 +268,7 @@ class Searcher:
         """The candidates, or if their words were not searched for, those that this would find."""
         if "lexical" in candidates.lists:
             return candidates
-        found = Candidates()
+        found = Candidates(candidates.length)
         self._add_lexical(found, query, allowed)
         return found
 
@@ -335,8 +347,12 @@ class Searcher:
             return _ALIKE
         factors = np.where(self._is_code[numbers], 1.0, find_factor(question))
         if not asks_for_changes(question):
-            factors[self._lists_changes[numbers]] *= CHANGES
+            factors[self._mark_changes(numbers)] *= CHANGES
         return factors
+
+    def _mark_changes(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Which of these chunks are of lists of changes."""
+        return self._lists_changes[numbers]
 
     @cached_property
     def _lists_changes(self) -> npt.NDArray[np.bool_]:

@@ -19,10 +19,10 @@ from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.index.hits import Filters, Hit, make_hit
 from inorder.index.lexical.scoring import LexicalIndex, Occurrences, TermGroup, make_norms
 from inorder.index.query import Query, parse_query
-from inorder.index.ranking.candidates import Numbers
+from inorder.index.ranking.candidates import LIST_MAX, Candidates, Numbers
 from inorder.index.ranking.file_kinds import lists_changes
 from inorder.index.ranking.fusion import Scores
-from inorder.index.ranking.retrieval import LIST_MAX, Searcher, is_without_model, split_neighbours
+from inorder.index.ranking.retrieval import Searcher, is_without_model, split_neighbours
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.search import SearchAnswer, SearchOptions, answer_from
 from inorder.index.vectors.matrix import VectorMatrix
@@ -95,9 +95,12 @@ class PostgresSearcher(Searcher):
         self._providers = {}
         self._keys: list[Key] = []
         self._found = _FoundTerms.make_empty()
+        self._required: list[TermGroup] = []
+        """The words of phrases, which a chunk must have."""
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
         """The `count` best chunks."""
+        self._required = query.make_required_groups(self.languages)
         self._found = found = self._find_terms(self.find_groups(query), filters)
         self._keys = list(found.keys)
         self._numbers = {key: number for number, key in enumerate(self._keys)}
@@ -134,10 +137,20 @@ class PostgresSearcher(Searcher):
     def _find_allowed(self, filters: Filters) -> npt.NDArray[np.bool_]:
         return self._found.is_allowed
 
+    def _require_words(self, query: Query, allowed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """All of these: the server has looked for the words."""
+        return allowed
+
+    def _translate(self, filters: Filters) -> tuple[str, list[Any]]:
+        """What a chunk must meet in SQL, over `documents`, `terms` and, for a kind, `chunks`; and its values."""
+        conditions, values = translate_filters(filters)
+        parts = [*([conditions] if conditions else []), *("terms.terms && %s" for _ in self._required)]
+        return " AND ".join(parts), [*values, *(list(group.forms) for group in self._required)]
+
     def _find_terms(self, groups: Sequence[TermGroup], filters: Filters) -> "_FoundTerms":
         """Every chunk that has a term of the question."""
         forms = list(dict.fromkeys((form, group.is_prefix) for group in groups for form in group.forms))
-        conditions, values = translate_filters(filters)
+        conditions, values = self._translate(filters)
         chunks = "JOIN {schema}.chunks USING (doc_id, number)" if filters.kind else ""
         counts = [_PREFIX_COUNT if is_prefix else _EXACT_COUNT for _, is_prefix in forms]
         exact = [form for form, is_prefix in forms if not is_prefix]
@@ -166,30 +179,36 @@ class PostgresSearcher(Searcher):
         return similarity
 
     def _compare_all(
-        self, vector: npt.NDArray[Any], numbers: Numbers, allowed: npt.NDArray[np.bool_], filters: Filters
+        self, vector: npt.NDArray[Any], candidates: Candidates, allowed: npt.NDArray[np.bool_], filters: Filters
     ) -> tuple[Numbers, Scores]:
+        numbers = candidates.numbers
         similarity = dict(zip(numbers.tolist(), self._compare(vector, numbers).tolist(), strict=True))
-        for key, found in self._find_similar(vector, filters) if self._matrix.is_available else ():
+        for key, found in self._find_similar(vector, candidates, filters) if self._matrix.is_available else ():
             similarity[self._number(key)] = found
         ordered = np.array(sorted(similarity), np.int64)
         return ordered, np.array([similarity[number] for number in ordered.tolist()], np.float64)
 
-    def _find_similar(self, vector: npt.NDArray[Any], filters: Filters) -> list[tuple[Key, float]]:
+    def _find_similar(
+        self, vector: npt.NDArray[Any], candidates: Candidates, filters: Filters
+    ) -> list[tuple[Key, float]]:
         """The chunks with the most similar vectors. An HNSW index is used if there is one and no condition: it looks at
-        conditions too late."""
-        conditions, values = translate_filters(filters)
-        self._server.execute(f"SET LOCAL enable_indexscan = {'off' if conditions else 'on'}")
+        conditions too late, and is of no use for longer lists."""
+        conditions, values = self._translate(filters)
+        uses_index = not conditions and candidates.length <= LIST_MAX
+        self._server.execute(f"SET LOCAL enable_indexscan = {'on' if uses_index else 'off'}")
         if self._server.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is not None:
             self._server.execute("SELECT '[1]'::vector")  # loads the library, which defines the setting
             self._server.execute(f"SET LOCAL hnsw.ef_search = {LIST_MAX}")
+        terms = "JOIN {schema}.terms USING (doc_id, number)" if self._required else ""
         query = (
             "SELECT chunks.doc_id, chunks.number, -(embedding <#> %s::vector) FROM {schema}.chunks "
-            "JOIN {schema}.documents USING (doc_id) "
-            f"WHERE embedding IS NOT NULL AND {conditions or 'true'} ORDER BY embedding <#> %s::vector LIMIT {LIST_MAX}"
+            f"JOIN {{schema}}.documents USING (doc_id) {terms} WHERE embedding IS NOT NULL AND {conditions or 'true'} "
+            f"ORDER BY embedding <#> %s::vector LIMIT {candidates.length}"
         )
         text = _format_vector(vector)
         rows = self._execute(query, text, *values, text)
         self._server.execute("SET LOCAL enable_indexscan = on")
+        candidates.is_cut |= len(rows) == candidates.length
         return [((doc_id, number), similarity) for doc_id, number, similarity in rows]
 
     def _number(self, key: Key) -> int:
@@ -213,9 +232,8 @@ class PostgresSearcher(Searcher):
         """None: what files define is not exported."""
         return set()
 
-    @cached_property
-    def _lists_changes(self) -> npt.NDArray[np.bool_]:
-        return np.array([lists_changes(doc_id) for doc_id, _ in self._keys], np.bool_)
+    def _mark_changes(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        return np.array([lists_changes(self._keys[number][0]) for number in numbers.tolist()], np.bool_)
 
     def _find_definition(self, hit: Hit) -> int:
         """An export has no definitions: each part of a function is a hit."""
