@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def ask(client: ModelClient, number: int = 1, **parameters: Any) -> Question:
 
 
 def make_page(number: int = 1) -> ModelInput:
-    return ModelInput(text=f"page {number}")
+    return ModelInput(text=f"{number:06}")
 
 
 @pytest.mark.req("MOD-2")
@@ -55,6 +56,53 @@ def test_an_answer_that_is_kept_is_not_asked_for_again(store: AnswerStore) -> No
             assert len(contents) == made, "what is kept needs no content"
             assert client.statistics().kept == 1 - made
         assert server.answered.total() == server.asked.total() == 1
+
+
+@pytest.mark.req("MOD-2")
+def test_the_same_content_is_not_asked_about_again_wherever_it_stands(store: AnswerStore) -> None:
+    with ModelServer(answer="lamp") as server:
+        client = open_client(server, store)
+        for number in (1, 2, 3):
+            assert client.ask(ask(client, number), make_page).text == "lamp"
+        client.ask(ask(client, 1), partial(make_page, 2))  # it is drawn otherwise by now
+        assert server.asked.total() == 1
+        assert client.statistics().kept == 3
+        client.ask(ask(client, 4), partial(make_page, 2))
+        client.ask(ask(client, 5, temperature=0.5), make_page)
+        client.close()
+        assert server.asked.total() == 3, "other content, and other parameters, are other questions"
+    assert len(store.find([ask(client, number).key for number in (1, 2, 3)])) == 3
+
+
+@pytest.mark.req("MOD-2")
+def test_questions_about_the_same_content_at_the_same_time_are_paid_for_once(store: AnswerStore) -> None:
+    with ModelServer(answer="lamp", latency_s=0.05) as server:
+        client = open_client(server, store)
+        threads = [threading.Thread(target=client.ask, args=(ask(client, number), make_page)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        client.close()
+        assert server.asked.total() == 1
+    assert client.statistics().kept == 7
+
+
+@pytest.mark.req("MOD-2", "MOD-4")
+def test_an_answer_about_the_same_content_that_was_not_accepted_is_asked_again_from_there(store: AnswerStore) -> None:
+    def answer(request: ModelRequest) -> str:
+        return "long" if "it is too short" in request.text else "x"
+
+    def check(answer: Answer) -> str:
+        return "" if answer.text == "long" else "it is too short"
+
+    with ModelServer(answer=answer) as server:
+        client = open_client(server, store)
+        client.ask(ask(client, 1), make_page)  # accepts everything
+        assert client.ask(ask(client, 2), make_page, check).text == "long"
+        assert client.ask(ask(client, 3), make_page, check).text == "long"
+        client.close()
+        assert server.asked.total() == 2
 
 
 @pytest.mark.req("MOD-1")
@@ -137,7 +185,7 @@ def test_the_time_that_requests_wait_is_counted_by_reason(store: AnswerStore) ->
     with ModelServer(faults=["error", "busy"], retry_after_s=7) as server:
         client = open_client(server, store, limits=limits, clock=lambda: now[0], wait=wait)
         for number in (1, 2):
-            client.ask(ask(client, number, output_tokens_max=3000), make_page)
+            client.ask(ask(client, number, output_tokens_max=3000), partial(make_page, number))
         found = client.statistics()
         assert (found.requests, found.retried, found.outage) == (4, 2, "")
         assert found.waited_s["retry"] == 3.0
@@ -145,12 +193,12 @@ def test_the_time_that_requests_wait_is_counted_by_reason(store: AnswerStore) ->
         assert found.waited_s["tokens"] > 50.0
         server.is_down = True
         with pytest.raises(StageError, match="503"):
-            client.ask(ask(client, 3), make_page)
+            client.ask(ask(client, 3), partial(make_page, 3))
         now[0] += 60
         assert "503" in client.statistics().outage
         assert client.statistics().down_s >= 60
         server.is_down = False
-        client.ask(ask(client, 4), make_page)
+        client.ask(ask(client, 4), partial(make_page, 4))
         assert (client.statistics().outage, client.statistics().down_s) == ("", 0.0)
         assert client.statistics().waited_s["down"] >= 60
         client.close()
@@ -178,7 +226,7 @@ def test_credentials_of_an_address_reach_no_key_file_or_message(tmp_path: Path) 
         client.ask(ask(client), make_page)
         server.is_down = True
         with pytest.raises(StageError) as caught:
-            client.ask(ask(client, 2), make_page)
+            client.ask(ask(client, 2), partial(make_page, 2))
         client.close()
     assert "SECRET" not in client.model + str(caught.value) + caught.value.outage
     assert b"SECRET" not in Path(path).read_bytes()
@@ -257,7 +305,7 @@ def test_requests_in_flight_never_exceed_a_limit_on_tokens_together(store: Answe
         def work(numbers: range) -> None:
             for number in numbers:
                 try:
-                    client.ask(ask(client, number, output_tokens_max=100), make_page)
+                    client.ask(ask(client, number, output_tokens_max=100), partial(make_page, number))
                 except StageError as error:
                     errors.append(error)
 
@@ -282,9 +330,9 @@ def test_money_is_counted_with_the_prices_of_the_user(store: AnswerStore) -> Non
         client.ask(ask(client, output_tokens_max=2), make_page)
         cost = client.statistics().cost
         assert cost == 6.0 == budget.read().cost == server.tokens_in * 1.0 + server.tokens_out * 2.0
-        client.ask(ask(client, 2, output_tokens_max=2), make_page)
+        client.ask(ask(client, 2, output_tokens_max=2), partial(make_page, 2))
         with pytest.raises(StageError, match="cost_max=15 is reached"):
-            client.ask(ask(client, 3, output_tokens_max=2), make_page)
+            client.ask(ask(client, 3, output_tokens_max=2), partial(make_page, 3))
         client.close()
         assert budget.read().cost <= 20.0
 

@@ -1,5 +1,7 @@
 """What a file with answers has, and what is removed from it."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,30 @@ def test_another_prompt_would_ask_again_for_what_it_has_no_answer_to(path: str) 
     with AnswerStore(path) as store:
         store.keep(ask(SECOND, prompt="Other."), make())
     assert count_again(path, Selection(model="#m"), "Other.") == Again(questions=2, tokens_in=20, tokens_out=4)
+
+
+def test_what_is_found_by_its_content_is_gone_with_the_last_answer_about_it(tmp_path: Path) -> None:
+    path, content = str(tmp_path / "answers.sqlite"), "c" * 64
+    with AnswerStore(path) as store:
+        store.keep(ask(FIRST), make("lamp"), content=content)
+        store.keep(ask(SECOND), make("lamp"), content=content)
+        remove_answers(path, EVERYTHING, [FIRST])
+        found = store.find_content(content)
+        assert found is not None
+        assert found.text == "lamp"
+        remove_answers(path, EVERYTHING, [SECOND])
+        assert store.find_content(content) is None
+
+
+def test_a_file_of_answers_of_an_older_version_is_read_and_completed(path: str) -> None:
+    """Its answers have no content beside them: they are found by their questions alone."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("DROP TRIGGER contents_follow; DROP TABLE contents;")
+    assert count_answers(path, EVERYTHING) == 5
+    assert remove_answers(path, EVERYTHING, [SECOND]) == 3
+    with AnswerStore(path) as store:
+        assert store.find([ask(FIRST).key])
+        store.keep(ask(SECOND), make(), content="c" * 64)
+        found = store.find_content("c" * 64)
+    assert found is not None
+    assert found.text == "lamp"

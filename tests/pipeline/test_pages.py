@@ -233,6 +233,26 @@ def test_nothing_but_a_question_decides_whether_a_page_is_asked_again(
     assert list_asked(server) == sorted(numbers * 2), "another prompt is another question"
 
 
+def test_the_same_page_in_another_document_is_not_paid_for_again(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    write(docs, **{"report.pdf": draw_pdf(*map(draw_scan, (1, 2, 3)))})
+    library = make_library(tmp_path, server)
+    library.run(docs)
+    write(docs, **{"report.pdf": draw_pdf(*map(draw_scan, (1, 2, 3, 4)))})  # a page more: another file
+    outcome = library.run(docs)
+    assert (outcome.counts, list_read(library), list_asked(server)) == (
+        FileCounts(changed=1),
+        [1, 2, 3, 4],
+        [1, 2, 3, 4],
+    )
+    assert outcome.model.requests == 1
+    write(docs, **{"other.pdf": draw_pdf(*map(draw_scan, (5, 2))), "third.pdf": draw_pdf(*map(draw_scan, (3, 5)))})
+    library.run(docs)
+    assert sorted(list_read(library)) == [1, 2, 2, 3, 3, 4, 5, 5]
+    assert list_asked(server) == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.req("MOD-3")
 def test_a_server_that_is_down_fails_no_document(tmp_path: Path, docs: Path, server: ModelServer) -> None:
     numbers = write_scans(docs, 2, 2)
@@ -363,6 +383,7 @@ def test_the_plan_says_what_pages_cost_before_anything_is_asked(
     library.run(docs)
     after = predict()
     assert (after.pages, after.kept) == (3, 0), "two are read"
+    assert after.describe().startswith("at most 3 pages to ask, about "), "some may be in other documents, too"
     assert after.tokens_in == round(3 * server.tokens_in / 2), "as the pages before them"
     prompt = msgspec.structs.replace(library.settings.convert, page_prompt="Read it aloud.")
     assert predict(convert=prompt).pages == 5, "another prompt asks every page again"

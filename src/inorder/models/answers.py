@@ -4,6 +4,9 @@ An answer that was kept is never paid for again, whatever happens to the run: it
 requests end at the same time, and a disk syncs a few hundred times per second at most. So one thread writes, and what
 arrives while it waits for the disk is in its next transaction.
 
+An answer is kept under the key of its question, and beside it is the content that was sent: the same page in another
+file is found by it. Nothing of the content itself is in the file, and what refers to a removed answer goes with it.
+
 The file may be shared by several DATA and by several runs at the same time. Only its owner may read it, because it has
 the text of documents.
 """
@@ -45,9 +48,21 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_input ON answers (input_key);
 CREATE INDEX answers_by_question ON answers (question);
 """
+_CONTENTS = """
+CREATE TABLE IF NOT EXISTS contents (key BLOB PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS contents_by_content ON contents (content);
+CREATE TRIGGER IF NOT EXISTS contents_follow AFTER DELETE ON answers
+    BEGIN DELETE FROM contents WHERE key = old.key; END;
+"""
+"""Files that were made before have no such table, and programs that do not know it keep it right."""
 _FIND = """
 SELECT answers.key, text, tokens_in, tokens_out, finish_reason, model, seconds
 FROM answers JOIN questions ON questions.id = question WHERE refused {} '' AND answers.key IN ({})
+"""
+_FIND_CONTENT = """
+SELECT answers.key, text, tokens_in, tokens_out, finish_reason, model, seconds
+FROM contents JOIN answers USING (key) JOIN questions ON questions.id = question
+WHERE content = ? ORDER BY refused != '', kept_at LIMIT 1
 """
 _KEEP = """
 INSERT INTO answers SELECT ?1, id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM questions
@@ -125,9 +140,16 @@ class AnswerStore:
         with self._reading, translate_errors(self.path, "it cannot be read"):
             return _find(self._reader, list(keys), refused=refused)
 
-    def keep(self, question: Question, answer: Answer, refused: str = "") -> None:
+    def find_content(self, content: str) -> Answer | None:
+        """Return the answer to a question about the same content, if there is one; rather one that was accepted."""
+        with self._reading, translate_errors(self.path, "it cannot be read"):
+            found = _decode(self._reader.execute(_FIND_CONTENT, (bytes.fromhex(content),)))
+        return next(iter(found.values()), None)
+
+    def keep(self, question: Question, answer: Answer, refused: str = "", content: str = "") -> None:
         """Keep an answer, with the reason if it was not accepted. It is durable when this returns. The first answer to
-        a question stays, but one that was accepted replaces one that was not."""
+        a question stays, but one that was accepted replaces one that was not. `content` is the key of the same question
+        about what was sent."""
         row = (
             bytes.fromhex(question.key),
             question.input_key,
@@ -144,6 +166,8 @@ class AnswerStore:
         def add(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO questions (model, prompt, parameters) VALUES (?, ?, ?)", asked)
             connection.execute(_KEEP, (*row, *asked))
+            if content:
+                connection.execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (row[0], bytes.fromhex(content)))
 
         self._write(add)
 
@@ -235,18 +259,24 @@ def _find(connection: sqlite3.Connection, keys: Sequence[str], *, refused: bool 
     found: dict[str, Answer] = {}
     for start in range(0, len(keys), _KEYS_MAX):
         portion = [bytes.fromhex(key) for key in keys[start : start + _KEYS_MAX]]
-        for key, text, tokens_in, tokens_out, finish_reason, model, seconds in connection.execute(
-            _FIND.format("!=" if refused else "=", ",".join("?" * len(portion))), portion
-        ):
-            found[key.hex()] = Answer(
-                text=text,
-                tokens_in=tokens_in,
-                tokens_out=tokens_out,
-                finish_reason=finish_reason,
-                model=model,
-                seconds=seconds,
-            )
+        query = _FIND.format("!=" if refused else "=", ",".join("?" * len(portion)))
+        found |= _decode(connection.execute(query, portion))
     return found
+
+
+def _decode(rows: Iterable[tuple[Any, ...]]) -> dict[str, Answer]:
+    """Return answers by the key of their question."""
+    return {
+        key.hex(): Answer(
+            text=text,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            finish_reason=finish_reason,
+            model=model,
+            seconds=seconds,
+        )
+        for key, text, tokens_in, tokens_out, finish_reason, model, seconds in rows
+    }
 
 
 def _restrict(path: str) -> None:
@@ -283,6 +313,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
             connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={_FORMAT}")
         _check_format(connection, path)
+        for statement in _CONTENTS.split(";\n"):
+            connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

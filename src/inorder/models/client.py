@@ -1,15 +1,16 @@
 """A model behind a server with the chat protocol of OpenAI: vLLM, Ollama, llama.cpp, or a hosted one.
 
-`ask` looks for the answer among those that are kept, and sends a request only if it is not there. An answer is kept
-before it is returned, so a run that is killed repeats at most the requests in flight. An answer that the caller does
-not accept is asked again with the reason. Each of these questions has a key of its own, so a later run goes through the
+`ask` looks for the answer among those that are kept: to this question, and then to the same question about the same
+content, such as a page that another file has, too. It sends a request only if there is none. An answer is kept before
+it is returned, so a run that is killed repeats at most the requests in flight. An answer that the caller does not
+accept is asked again with the reason. Each of these questions has a key of its own, so a later run goes through the
 same answers without a request.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import msgspec
@@ -184,9 +185,21 @@ class ModelClient:
             if answer is not None:
                 self._count(asked=1, kept=1)
                 return answer, check(answer)
-            answer = self._request(question, make_input(), refused)
-            reason = check(answer)
-            self._store.keep(question, answer, reason)
+            sent = make_input()
+            content = msgspec.structs.replace(question, input_key=sent.hash).key
+            with nullcontext() if content == key else self._take_turn(content):
+                found = self._store.find_content(content)
+                answer = found or self._request(question, sent, refused)
+                reason = check(answer)
+                self._store.keep(question, answer, reason, content)
+        if found is None:
+            self._count_answer(answer)
+        else:
+            self._count(asked=1, kept=1)
+        return answer, reason
+
+    def _count_answer(self, answer: Answer) -> None:
+        """Count what was paid for an answer."""
         self._count(
             asked=1,
             answered=1,
@@ -195,7 +208,6 @@ class ModelClient:
             cost=self._budget.cost(answer.tokens_in, answer.tokens_out),
             server_s=answer.seconds,
         )
-        return answer, reason
 
     @contextmanager
     def _take_turn(self, key: str) -> Iterator[None]:

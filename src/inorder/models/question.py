@@ -35,6 +35,12 @@ class ModelInput(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     images: tuple[Image, ...] = ()
 
+    @property
+    def hash(self) -> str:
+        """The SHA-256 over all that is sent, for `Question.input_key`."""
+        parts = [self.text, *(part for image in self.images for part in (image.media_type, image.data))]
+        return sha256(msgspec.msgpack.encode(parts)).hexdigest()
+
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is asked.

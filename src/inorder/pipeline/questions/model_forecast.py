@@ -54,7 +54,8 @@ class ModelForecast(msgspec.Struct, kw_only=True):
         tokens = (
             f", about {_round(self.tokens_in)} tokens in, {_round(self.tokens_out)} out{cost}" if self.pages else ""
         )
-        return f"{self.pages:,} page{'' if self.pages == 1 else 's'} to ask{tokens}{kept}{unknown}"
+        most = "at most " if self.pages else ""  # a page that another document has, too, is asked once
+        return f"{most}{self.pages:,} page{'' if self.pages == 1 else 's'} to ask{tokens}{kept}{unknown}"
 
 
 class ModelPages:
