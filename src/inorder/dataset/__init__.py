@@ -9,6 +9,7 @@ from inorder.lazy_names import make_getattr
 
 if TYPE_CHECKING:
     from inorder.dataset.boxes import PageBox
+    from inorder.dataset.content_tables import ContentTable
     from inorder.dataset.dataset import Dataset, SearchWhere, open
     from inorder.dataset.document import DatasetDocument
     from inorder.dataset.export.options import ExportOutcome
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chunk",
+    "ContentTable",
     "Dataset",
     "DatasetDocument",
     "DenseVector",
@@ -39,6 +41,7 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
         __name__,
         {
             "Chunk": "inorder.documents.chunk.chunks",
+            "ContentTable": "inorder.dataset.content_tables",
             "Dataset": "inorder.dataset.dataset",
             "DatasetDocument": "inorder.dataset.document",
             "DenseVector": "inorder.dataset.tables",

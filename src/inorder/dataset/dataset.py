@@ -22,13 +22,23 @@ from inorder.library.reader import LibraryReader
 from inorder.stage.data_layout import require_current_data, require_directory
 
 from .boxes import PageBox, find_boxes
+from .content_tables import ContentTable
 from .document import DatasetDocument
 from .export.export import export_data
-from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
+from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome, choose_format
 from .reader import open_data
 from .results import CHUNK_FORMAT, DOCUMENT_FORMAT, LoadedResult
 from .rows import Rows
-from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
+from .tables import (
+    FAMILIES,
+    VECTOR_TABLES,
+    ChunkTable,
+    DenseVector,
+    DocumentTable,
+    LexicalTerms,
+    SparseTerms,
+    TableOfTables,
+)
 from .terms import make_statistics
 
 Family = Literal["dense", "sparse", "lexical"]
@@ -119,6 +129,11 @@ class Dataset:
     def chunks(self) -> Rows[Chunk]:
         """Return the chunks of all documents. Raises OperatorError if DATA has none."""
         return Rows(self._require_open(), ChunkTable())
+
+    def tables(self) -> Rows[ContentTable]:
+        """Return the tables in all documents, as columns and rows of text. Raises OperatorError if DATA has no
+        documents."""
+        return Rows(self._require_open(), TableOfTables())
 
     @overload
     def vectors(self, family: Literal["dense"] = "dense") -> Rows[DenseVector]: ...
@@ -244,8 +259,8 @@ class Dataset:
     def export(
         self,
         to: str | os.PathLike[str],
-        what: Literal["documents", "chunks", "vectors", "all"] = "all",
-        format: Literal["parquet", "jsonl", "files"] = "parquet",
+        what: Literal["documents", "chunks", "vectors", "tables", "all"] = "all",
+        format: Literal["parquet", "jsonl", "files"] | None = None,
         shard_bytes: int = SHARD_BYTES,
     ) -> ExportOutcome:
         """Export tables for other tools, as `inorder export` does. The same documents give the same bytes; files that
@@ -254,8 +269,9 @@ class Dataset:
         Arguments:
             to: The folder, or the address of an object store such as `s3://bucket/prefix`: a new one, or that of an
                 earlier export.
-            what: Which tables.
-            format: Sharded Parquet, sharded JSON lines, or one set of files per document.
+            what: Which tables: `all` are documents, chunks and vectors; `tables` are those in the documents.
+            format: Sharded Parquet, sharded JSON lines, or one set of files per document. Default: Parquet; for
+                `tables` in a folder, files: a CSV and a Parquet file for each.
             shard_bytes: Shards have half to twice this size.
 
         Raises:
@@ -264,7 +280,9 @@ class Dataset:
             InfrastructureError: The disk or the store is full, or failed. A folder has no manifest then; a store still
                 has the earlier export.
         """
-        options = ExportOptions(what=what, to=os.fspath(to), format=format, shard_bytes=shard_bytes)
+        place = os.fspath(to)
+        chosen = choose_format(what, place) if format is None else format
+        options = ExportOptions(what=what, to=place, format=chosen, shard_bytes=shard_bytes)
         return export_data(self._require_open(), options)
 
     def _find_chunks(self, doc_id: str) -> list[Chunk]:

@@ -12,6 +12,7 @@ from inorder.documents.doctags.provenance import page_sizes
 from inorder.documents.doctags.record_reader import read_record
 from inorder.documents.model import Document, PageReading
 
+from .content_tables import ContentTable, list_content_tables
 from .results import LoadedResult
 
 
@@ -64,6 +65,11 @@ class DatasetDocument:
     def chunks(self) -> list[Chunk]:
         """Its chunks, in reading order; none if it has not been split yet."""
         return self._find_chunks(self.doc_id)
+
+    @cached_property
+    def tables(self) -> list[ContentTable]:
+        """Its tables, in reading order, as columns and rows of text."""
+        return list(list_content_tables(self.doc_id, self._document))
 
     @cached_property
     def paths(self) -> list[str]:

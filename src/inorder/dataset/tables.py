@@ -1,5 +1,5 @@
-"""The tables of a dataset: documents, chunks, and vectors of each family. Each is read document by document, in the
-order of doc ids, as records or as columns."""
+"""The tables of a dataset: documents, chunks, vectors of each family, and the tables in documents. Each is read
+document by document, in the order of doc ids, as records or as columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +14,7 @@ from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.parquet import make_schema
 from inorder.errors import InfrastructureError, OperatorError
 
+from .content_tables import ContentTable
 from .document import DatasetDocument
 from .reader import DataReader, open_data
 from .results import (
@@ -30,7 +31,7 @@ from .results import (
 from .terms import IndexChangedError, IndexedTerms, TermReader
 
 FAMILIES = ("dense", "sparse", "lexical")
-DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
+DOCUMENTS, CHUNKS, VECTORS, CONTENT_TABLES = "documents", "chunks", "vectors", "tables"
 _DOCUMENT_FIELDS = [
     *((name, pa.string(), name) for name in ("doc_id", "name", "mimetype")),
     ("pages", pa.int32(), "page_count"),
@@ -49,6 +50,13 @@ _CHUNK_FIELDS = [
     ("links", pa.list_(pa.struct([("text", pa.string()), ("target", pa.string()), ("start", pa.int64())]))),
 ]
 _ID_FIELDS = [("doc_id", pa.string()), ("chunk_id", pa.string()), ("number", pa.int32())]
+_TABLE_FIELDS = [
+    ("doc_id", pa.string()),
+    *((name, pa.int32()) for name in ("number", "page")),
+    ("caption", pa.string()),
+    *((name, pa.list_(pa.string())) for name in ("section_path", "columns")),
+    ("rows", pa.list_(pa.list_(pa.string()))),
+]
 _LEXICAL = {"schema_version": "2"}
 """Version 1 had counts instead of weights."""
 ATTEMPTS = 5
@@ -316,16 +324,45 @@ class LexicalTable(DataTable[IndexedTerms, LexicalTerms]):
         return _measure_ids(doc_id, decoded.chunk_ids) + sum(len(each) * 16 for each in decoded.terms)
 
 
+class TableOfTables(DataTable[DatasetDocument, ContentTable]):
+    """The tables in all documents, one row each."""
+
+    name, format, made_by = CONTENT_TABLES, DOCUMENT_FORMAT, "doctags SRC"
+
+    def decode(self, loaded: LoadedResult) -> DatasetDocument:
+        return DatasetDocument(loaded, lambda doc_id: [])
+
+    def list_rows(self, doc_id: str, decoded: DatasetDocument) -> Iterator[ContentTable]:
+        return iter(decoded.tables)
+
+    def make_schema(self, first: DatasetDocument) -> Any:
+        return make_schema(_TABLE_FIELDS, _describe_table(self.name))
+
+    def make_arrays(self, documents: Sequence[tuple[str, DatasetDocument]], schema: Any) -> list[Any]:
+        tables = [table for _, decoded in documents for table in decoded.tables]
+        return [pa.array([getattr(table, name) for table in tables], kind) for name, kind in _TABLE_FIELDS]
+
+    def measure(self, doc_id: str, decoded: DatasetDocument) -> int:
+        return sum(200 + sum(len(text) + 8 for row in table.rows for text in row) for table in decoded.tables)
+
+
 VECTOR_TABLES: dict[str, DataTable[Any, Any]] = {
     "dense": DenseTable(),
     "sparse": SparseTable(),
     "lexical": LexicalTable(),
 }
-_TABLES: list[DataTable[Any, Any]] = [DocumentTable(), ChunkTable(), *VECTOR_TABLES.values()]
+_TABLES: list[DataTable[Any, Any]] = [DocumentTable(), ChunkTable(), *VECTOR_TABLES.values(), TableOfTables()]
 _PART_BYTES = 2**21
 """Rows that are collected before they are turned into Arrow's columns."""
 TABLES = {table.name: table for table in _TABLES}
 """Every table by its name, which is also its folder in an export."""
+
+
+def list_table_names(what: str) -> list[str]:
+    """The names of the tables that are exported as `what`. All leaves out tables in documents, which documents have."""
+    if what == "all":
+        return [name for name in TABLES if name != CONTENT_TABLES]
+    return [name for name in TABLES if name.partition("/")[0] == what]
 
 
 def collect_batches(table: DataTable[D, Any], documents: Iterable[tuple[str, D]], batch_bytes: int) -> Iterator[Any]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from inorder.dataset.reader import DataReader, open_data
 from inorder.dataset.results import LibraryResults
-from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, LexicalTable, changes_meanwhile
+from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, LexicalTable, changes_meanwhile, list_table_names
 from inorder.dataset.terms import IndexChangedError
 from inorder.errors import OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
@@ -26,7 +26,7 @@ from inorder.host.temporary_folder import TemporaryFolder, remove_abandoned_fold
 from inorder.library.connection import require_whole_library
 from inorder.version import __version__
 
-from .files import export_files, finish_files
+from .files import ExportedFiles
 from .folder import HIDDEN, ExportFolder, make_durable_directory, require_export_folder
 from .lease import ExportLease
 from .manifest import ExportManifest, ShardEntry, TableEntry, combine_shards
@@ -36,7 +36,7 @@ from .stored import StoredExport, require_export_store
 from .writing import write_shard
 
 OnProgress = Callable[[str, TableExport], None]
-_SHARES = {"chunks": 0.4}
+_SHARES = {"chunks": 0.4, "tables": 0.2}
 """About the size of a shard as a part of the size of its results in the store, where it is not the same."""
 _REPORT_EVERY = 100
 
@@ -120,7 +120,7 @@ def _read_versions(reader: DataReader, tables: list[DataTable[Any, Any]]) -> lis
 
 def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
     """The tables that DATA has, of those that were asked for. Raises OperatorError if there are none."""
-    wanted = [table for name, table in TABLES.items() if what in ("all", name.partition("/")[0])]
+    wanted = [TABLES[name] for name in list_table_names(what)]
     with open_data(data) as reader:
         found = [table for table in wanted if next(table.open(reader).iterate(), None) is not None]
     if not found:
@@ -157,18 +157,22 @@ class _Export:
         versions = _read_versions(self._reader, tables)
         previous = self._target.previous
         entries = {} if previous is None else dict(previous.tables)
-        replaced = [name for name in TABLES if self._options.what in ("all", name.partition("/")[0])]
+        replaced = list_table_names(self._options.what)
         for name in replaced:
             entries.pop(name, None)
+        target = self._target
+        files = None
+        if isinstance(target, ExportFolder) and self._options.format == "files":
+            files = ExportedFiles(self._reader, target)
         for table in tables:
             progress = self._outcome.tables[table.name] = TableExport()
-            if isinstance(self._target, ExportFolder) and self._options.format == "files":
-                entries[table.name] = export_files(self._reader, table, self._target, progress)
+            if files is not None:
+                entries[table.name] = files.export(table, progress)
             else:
                 entries[table.name] = self._prepare(table, progress)
             self._on_progress(table.name, progress)
-        if isinstance(self._target, ExportFolder) and self._options.format == "files":
-            self._outcome.removed = finish_files(self._reader, replaced, self._target)
+        if files is not None:
+            self._outcome.removed = files.finish(replaced)
         if _read_versions(self._reader, tables) != versions:
             return None
         ordered = {name: entries[name] for name in TABLES if name in entries}

@@ -5,12 +5,18 @@ import os
 import msgspec
 
 from inorder.errors import require
+from inorder.files.addresses import parse_address
 
 from .manifest import FORMATS
 
-WHATS = ("documents", "chunks", "vectors", "all")
+WHATS = ("documents", "chunks", "vectors", "tables", "all")
 SHARD_BYTES = 128 * 2**20
 _LEAST_BYTES = 1024
+
+
+def choose_format(what: str, to: str) -> str:
+    """The format if none is given: files for tables in a folder, else Parquet."""
+    return "files" if what == "tables" and parse_address(to) is None else "parquet"
 
 
 class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):

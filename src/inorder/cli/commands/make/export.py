@@ -13,7 +13,7 @@ from inorder.cli.parameters import DataOption, Given, JsonOption, make_argument,
 from inorder.cli.settings import SettingsReader, resolve_data
 from inorder.cli.stage_runner import export_to_database
 from inorder.dataset.export.manifest import FORMATS
-from inorder.dataset.export.options import SHARD_BYTES, WHATS, ExportOptions, ExportOutcome, TableExport
+from inorder.dataset.export.options import SHARD_BYTES, WHATS, ExportOptions, ExportOutcome, TableExport, choose_format
 from inorder.errors import OperatorError, require
 from inorder.extensions.trust import carry_trust
 from inorder.library.opening import read_vectors_provider
@@ -41,7 +41,8 @@ _What = Annotated[
     str,
     make_argument(
         "[" + "|".join((*WHATS, _SEARCH)) + "]",
-        "The tables to export to a folder; or a copy of DATA for search alone. Default: all.",
+        "What to export to a folder: documents, chunks, vectors, or all three; the tables in the documents; or a copy "
+        "of DATA for search alone. Default: all.",
     ),
 ]
 _Format = Annotated[
@@ -50,8 +51,8 @@ _Format = Annotated[
         Section.OUTPUT,
         "--format",
         FORMATS,
-        "Sharded Parquet or JSON lines, or one set of files per document (.doctags, .docling.json, .parquet). "
-        "Default: parquet.",
+        "Sharded Parquet or JSON lines, or one set of files per document (.doctags, .docling.json, .parquet; .csv and "
+        ".parquet for tables). Default: parquet; files for tables in a folder.",
     ),
 ]
 _ShardBytes = Annotated[
@@ -88,7 +89,7 @@ def export(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export documents, chunks or vectors of DATA for other tools, or the index to a database.
+    """Export documents, chunks, vectors or tables of DATA for other tools, or the index to a database.
 
     A folder or object store gets Parquet, JSON lines or files; the same documents give the same bytes, and
     `_inorder.json` lists all files with their hashes. A database equals the index afterwards: only documents that
@@ -113,7 +114,7 @@ def export(
         _export_search(resolve_data(data), to, as_json=as_json)
         return
     size = SHARD_BYTES if shard_bytes is None else _parse_size(shard_bytes)
-    options = ExportOptions(what=what, to=to, format=format_ or "parquet", shard_bytes=size)
+    options = ExportOptions(what=what, to=to, format=format_ or choose_format(what, to), shard_bytes=size)
     from inorder.dataset.dataset import Dataset
     from inorder.dataset.export.export import export_data
 
