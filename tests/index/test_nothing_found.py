@@ -37,12 +37,13 @@ def call(runs: FolderRuns, *arguments: str) -> tuple[int, str, str]:
     return run_in_process(("search", "--data", str(runs.data), *arguments), runs.folder, clean_environment())
 
 
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical", "dense"])
 @pytest.mark.parametrize("question", ["zzzqqqxx", "zzzqqqxx qqqzzz", "the zzzqqqxx of a xqzwv"])
-def test_nothing_is_found_for_words_that_mean_nothing(runs: FolderRuns, question: str) -> None:
-    code, out, err = call(runs, question)
+def test_nothing_is_found_for_words_that_mean_nothing(runs: FolderRuns, question: str, mode: str) -> None:
+    code, out, err = call(runs, question, "--mode", mode)
     assert (code, out) == (3, "")
     assert err.splitlines()[0] == "nothing found"
-    code, out, _ = call(runs, question, "--json")
+    code, out, _ = call(runs, question, "--mode", mode, "--json")
     assert code == 3
     assert json.loads(out)["hits"] == []
 
@@ -61,6 +62,13 @@ def test_hits_without_a_word_that_are_no_more_similar_than_by_chance_are_marked_
     assert not any(hit.is_weak for hit in with_word)
     assert len(hits) == 40
     assert all(hit.is_weak for hit in hits[20:])
+
+
+def test_a_hit_of_vectors_alone_is_weak_only_without_a_word(runs: FolderRuns) -> None:
+    hits = search(find_index(str(runs.data)), "zzzqqqxx barometer", SearchOptions(count=120, mode="dense")).hits
+    assert len(hits) == 120
+    assert not any(hit.is_weak for hit in hits if "barometer" in hit.text)
+    assert all(hit.is_weak for hit in hits[-20:])
 
 
 def test_weak_hits_are_marked_on_the_terminal_and_in_json(runs: FolderRuns) -> None:

@@ -232,7 +232,7 @@ class Searcher:
             similarity = self._compare(vector, numbers)
         else:
             numbers, similarity = self._compare_all(vector, candidates, allowed, filters)
-            if "lexical" in candidates.lists and not self._knows_words(query) and not (similarity >= self.noise).any():
+            if not self._knows_words(query) and not (similarity >= self.noise).any():
                 return
             is_known = np.isin(numbers, candidates.numbers, assume_unique=True, kind="table")
             best = np.union1d(candidates.take(similarity), np.flatnonzero(is_known))
@@ -321,7 +321,7 @@ class Searcher:
                 hit.shares["kind"] = float(adjusted[at] - total[at])
                 hit.reasons = [f"document beside code: x{factors[at]:.2g}"]
             hit.ranks = candidates.list_ranks(at)
-            hit.is_weak = self._is_weak(candidates, at)
+        self._mark_weak(candidates, query, ranked)
         return [hit for _, hit in ranked]
 
     def _weigh_notations(self, query: Query, numbers: Numbers, scores: Scores) -> Scores:
@@ -333,12 +333,16 @@ class Searcher:
             gains[at] = scores.max() * query.find_notations(hits[int(numbers[at])].text)
         return gains
 
-    def _is_weak(self, candidates: Candidates, at: int) -> bool:
-        """Whether a candidate has no word of the question, and a vector no more similar than one found by chance."""
-        words, similarity = candidates.lists.get("lexical"), candidates.lists.get("dense")
-        if similarity is None or (words is not None and words[at] > 0) or self._is_code[candidates.numbers[at]]:
-            return False
-        return bool(similarity[at] < self.noise)
+    def _mark_weak(self, candidates: Candidates, query: Query, ranked: Sequence[tuple[int, Hit]]) -> None:
+        """Mark the hits that have no word of the question, and a vector no more similar than one found by chance."""
+        similarity = candidates.lists.get("dense", np.full(len(candidates.numbers), np.nan))
+        words = candidates.lists.get("lexical", similarity * 0)
+        doubtful = [(at, hit) for at, hit in ranked if not words[at] > 0 and similarity[at] < self.noise]
+        if doubtful:
+            with_word = self._lexical.find(self.find_groups(query))[0]
+            numbers = candidates.numbers[[at for at, _ in doubtful]]
+            for (_, hit), has_word in zip(doubtful, np.isin(numbers, with_word).tolist(), strict=True):
+                hit.is_weak = not has_word
 
     def _weigh_documents(self, question: str, numbers: Numbers) -> Scores:
         """The factor of each chunk by what the question is about, if documents stand beside code: see `file_kinds`.
