@@ -93,6 +93,25 @@ def test_vectors_that_have_changed_are_not_searched_and_the_next_run_writes_them
     assert ask(folder, "search --mode dense lamp").code == 0
 
 
+@pytest.mark.parametrize("size", ["as it is", "large"])
+@pytest.mark.parametrize("name", ["library.sqlite", "library.vectors.*"])
+def test_a_report_says_what_is_damaged(folder: Path, request: pytest.FixtureRequest, name: str, size: str) -> None:
+    if size == "large":
+        request.getfixturevalue("large")
+    assert ask(folder, "report --output page.html").code == 0
+    [damaged] = (folder / "data").glob(name)
+    flip(damaged, 0.6)
+    ended = ask(folder, "report --output page.html")
+    assert ended.code == 6
+    [line] = ended.err.splitlines()
+    assert f"{damaged.name} is damaged" in line
+    assert f"{damaged.name} is damaged" in (folder / "page.html").read_text()
+    found = ask(folder, "report --json")
+    assert found.code == 6
+    assert found.json["verdict"]["level"] == "bad"
+    assert f"{damaged.name} is damaged" in found.json["verdict"]["sentence"]
+
+
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("command", ["run docs --policy io", "export --to out", "verify"])
 def test_a_library_that_is_too_large_for_a_question_is_checked_by_what_reads_all_of_it(

@@ -25,6 +25,8 @@ _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 _MAKE_AGAIN = "run `inorder run SRC` again: everything is made again from the sources"
 _REBUILD = f"remove it and {_MAKE_AGAIN}"
+WRITE_AGAIN = "run `inorder run SRC` again, which writes it"
+"""What mends a file with vectors."""
 _LOCKED_S = 5.0
 """For how long a reader waits for a program that has locked the whole library. A run never does, except for a moment
 when it begins after a crash."""
@@ -115,6 +117,20 @@ def require_whole_library(data: str) -> list[str]:
         found = find_damaged_files(data)
     _require_whole(library_path(data), found)
     return [f"{data}/{name}" for name, _ in found]
+
+
+def find_library_problem(data: str) -> InorderError | None:
+    """Return why the library of DATA, or a file with vectors, cannot be read or differs from its checksums; None: it is
+    whole, or there is none."""
+    try:
+        require_library_file(data)
+        if not os.path.exists(library_path(data)):
+            return None
+        connect_library(data).close()
+        damaged = require_whole_library(data)
+    except InorderError as error:
+        return error
+    return IntegrityError(f"{damaged[0]} is damaged; {WRITE_AGAIN}") if damaged else None
 
 
 def check_format(connection: sqlite3.Connection, path: str) -> None:

@@ -73,14 +73,15 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
     chosen = select_runs(root, runs)
     reports = [build_run_report(root, run, is_current=dataset and not runs) for run in chosen]
     comparison = _compare(root, chosen, reports)
+    contents = build_dataset(root) if dataset else None
     return PipelineReport(
         inorder_version=__version__,
         generated_ms=int(time.time() * 1000),
         data=root,
         option=option,
-        verdict=make_verdict(reports, option, comparison),
+        verdict=make_verdict(reports, option, comparison, "" if contents is None else contents.problem),
         runs=reports,
-        dataset=build_dataset(root) if dataset else None,
+        dataset=contents,
         comparison=comparison,
         watch=None if runs else WatchPlace(root).read(),
     )

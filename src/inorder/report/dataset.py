@@ -4,7 +4,8 @@ import os
 from contextlib import closing, suppress
 
 from inorder.errors import InorderError
-from inorder.library.connection import library_path
+from inorder.host.spelling import spell
+from inorder.library.connection import find_library_problem, library_path
 from inorder.library.reader import LibraryReader
 from inorder.pipeline.outcome import decode_outcome
 from inorder.pipeline.state import describe_files, read_state
@@ -16,7 +17,12 @@ from .model import HISTORY_MAX, DatasetReport, FilePoint, LibraryContents
 def build_dataset(data: str) -> DatasetReport:
     """Describe the contents of DATA."""
     bytes_total = sum(folder["bytes"] for folder in measure_folders(data).values())
-    return DatasetReport(library=_describe_library(data), bytes_total=bytes_total)
+    problem = find_library_problem(data)
+    return DatasetReport(
+        library=_describe_library(data),
+        bytes_total=bytes_total,
+        problem="" if problem is None else spell(str(problem)),
+    )
 
 
 def _describe_library(data: str) -> LibraryContents | None:

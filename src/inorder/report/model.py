@@ -313,6 +313,8 @@ class DatasetReport(msgspec.Struct, frozen=True, kw_only=True):
     library: LibraryContents | None = None
     bytes_total: int = 0
     """Its size on disk."""
+    problem: str = ""
+    """Why the library cannot be read, or what of it is damaged."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

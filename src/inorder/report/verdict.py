@@ -14,8 +14,24 @@ _ORDER = ("running", "failed", "killed", "stopped", "unknown", "finished")
 """Which state of several runs the pipeline has: the first of these."""
 
 
-def make_verdict(runs: Sequence[RunReport], option: str, comparison: Comparison | None = None) -> Verdict:
-    """Judge the runs of a report, or the second of two that are compared."""
+def make_verdict(
+    runs: Sequence[RunReport], option: str, comparison: Comparison | None = None, problem: str = ""
+) -> Verdict:
+    """Judge the runs of a report, or the second of two that are compared. `problem`: what is wrong with the library."""
+    verdict = _judge_runs(runs, option, comparison)
+    if not problem:
+        return verdict
+    return Verdict(
+        level="bad",
+        state=verdict.state,
+        sentence=f"{problem}.",
+        details=[verdict.sentence, *verdict.details],
+        next_step="See everything that is damaged:",
+        command=f"inorder verify{option}",
+    )
+
+
+def _judge_runs(runs: Sequence[RunReport], option: str, comparison: Comparison | None) -> Verdict:
     if not runs:
         return Verdict(level="attention", state="unknown", sentence="No run was found in this DATA.")
     if comparison is not None:

@@ -12,6 +12,7 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.index.block_sums import BlockSums
 from inorder.index.vectors.table import list_matrix_files
 from inorder.library.connection import (
+    WRITE_AGAIN,
     connect_library,
     library_path,
     require_whole_library,
@@ -61,7 +62,7 @@ def export_search_copy(data: str, target: str) -> None:
         make_directories(target)
         connect_library(data).close()  # which says what is wrong with it
         if damaged := require_whole_library(data):
-            raise IntegrityError(f"{damaged[0]} is damaged; run `inorder run SRC` again, which writes it")
+            raise IntegrityError(f"{damaged[0]} is damaged; {WRITE_AGAIN}")
         try:
             _copy(data, target, f"{path}.new")
             filesystem = SystemFilesystem()

@@ -10,6 +10,7 @@ from inorder.cli.output import encode_json, print_out, stream_lines
 from inorder.cli.parameters import DataOption, make_option
 from inorder.errors import OperatorError
 from inorder.host.named_file import write_named
+from inorder.library.connection import find_library_problem
 from inorder.report import build_report, encode_trace, render_html
 
 
@@ -43,7 +44,8 @@ def report(
     """Write one HTML page about the latest runs: how they are, what they did when, what failed, and what DATA holds.
 
     The page needs no network and no other file. It can be made while a run is going on and after one was killed: it is
-    made of the journal, the telemetry and the manifests, and takes no lock.
+    made of the journal, the telemetry and the manifests, and takes no lock. If the library is damaged, the page says so
+    and the exit code is 6.
     """
     directory = open_data(data)
     found = build_report(directory.root, run or ())
@@ -51,9 +53,12 @@ def report(
         write_file(trace, encode_trace(found), "--trace")
     if as_json:
         stream_lines([encode_json(found)])
-        return
-    write_file(output, render_html(found).encode("utf-8"), "-o")
-    print_out(output)
+    else:
+        write_file(output, render_html(found).encode("utf-8"), "-o")
+        print_out(output)
+    problem = find_library_problem(directory.root)
+    if problem is not None:
+        raise problem
 
 
 def write_file(path: str, content: bytes, option: str) -> None:
