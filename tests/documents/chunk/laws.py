@@ -42,9 +42,21 @@ def assert_complete(pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> None:
         assert chunk.number == number
         assert chunk.start >= reached
         assert not text[reached : chunk.start].strip()
-        assert chunk.text == text[chunk.start : chunk.end].strip() != ""
+        own = text[chunk.start : chunk.end].strip()
+        assert own
+        header = chunk.text.removesuffix(own)
+        assert header in ("", *find_headers(pieces, chunk.start))
         reached = chunk.end
     assert not text[reached:].strip()
+
+
+def find_headers(pieces: Sequence[Piece], at: int) -> Iterator[str]:
+    """The header of the table in which this place is, if it is below it."""
+    start = 0
+    for piece in pieces:
+        if start + piece.header <= at < start + len(piece.text) and piece.header:
+            yield piece.text[: piece.header]
+        start += len(piece.text) + 2
 
 
 def assert_whole(stretches: Iterator[tuple[int, int]], text: str, chunks: Sequence[Chunk]) -> None:

@@ -87,6 +87,45 @@ def test_rows_and_lines_stay_whole_and_a_line_that_does_not_fit_is_cut_by_itself
     assert texts(pieces_from(("code", code)), 5) == ["if a:", said(5, "b"), f"{said(4, 'b')}\n    c"]
 
 
+TABLE = "Lamp | Oil\nTower | 4 l\nHarbour | 12 l\nBeacon | 7 l"
+
+
+def with_header(text: str, rows: int = 1) -> Piece:
+    return Piece(text, "table", "#/tables/0", header=sum(len(line) + 1 for line in text.split("\n")[:rows]))
+
+
+def test_every_chunk_of_a_table_begins_with_its_header() -> None:
+    assert texts([with_header(TABLE)], 12) == [
+        "Lamp | Oil\nTower | 4 l\nHarbour | 12 l",
+        "Lamp | Oil\nBeacon | 7 l",
+    ]
+
+
+def test_a_header_of_several_rows_is_repeated_as_a_whole() -> None:
+    table = "Light\nLamp | Oil\n" + "\n".join(f"Tower {number} | {number} l" for number in range(9))
+    _, *later = texts([with_header(table, rows=2)], 20)
+    assert later
+    assert all(text.startswith("Light\nLamp | Oil\nTower") for text in later)
+
+
+def test_what_follows_a_table_in_its_last_chunk_has_no_header_of_its_own() -> None:
+    after = Piece("All burn.", "text", "#/texts/0")
+    assert texts([with_header(TABLE), after], 14)[-1] == "Lamp | Oil\nBeacon | 7 l\n\nAll burn."
+
+
+def test_a_header_that_would_fill_a_chunk_is_not_repeated() -> None:
+    assert texts([with_header(TABLE)], 11) == ["Lamp | Oil\nTower | 4 l\nHarbour | 12 l", "Beacon | 7 l"]
+
+
+def test_a_row_that_does_not_fit_together_with_the_header_is_without_it() -> None:
+    row = said(12)
+    assert texts([with_header(f"Lamp | Oil\n{row}\nTower | 4 l")], 12) == [
+        "Lamp | Oil",
+        row,
+        "Lamp | Oil\nTower | 4 l",
+    ]
+
+
 def test_a_section_begins_a_chunk_as_soon_as_the_one_before_is_large_enough() -> None:
     pieces = pieces_from(said(5), ("heading", "One"), said(3), ("heading", "Two"), said(3))
     assert texts(pieces, 20, 5) == [said(5), f"One\n\n{said(3)}\n\nTwo\n\n{said(3)}"]

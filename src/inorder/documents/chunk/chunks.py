@@ -46,7 +46,8 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     start: int
     end: int
-    """Range of characters in the document's text. It contains the chunk's text, and perhaps white space around it."""
+    """Range of characters in the document's text. It contains the chunk's text, and perhaps white space around it. The
+    text of a chunk that begins within a table has the header of the table before it."""
     section_path: list[str]
     """Titles of the sections in which it begins, outermost first."""
     pages: list[int]
@@ -61,7 +62,8 @@ def build_chunks(
     doc_id: str, pieces: "Sequence[Piece]", count: "TokenCounter", tokens_min: int, tokens_max: int
 ) -> list[Chunk]:
     """The chunks of a document, in reading order. Every character of every piece is in exactly one chunk, except white
-    space between chunks. No chunk has more than `tokens_max` tokens, unless it is a single character.
+    space between chunks. A chunk that begins below the header of a table begins with that header, if it fits. No chunk
+    has more than `tokens_max` tokens, unless it is a single character.
     """
     from .pack import UnitSequence, pack  # with patterns that take long to compile, which only a worker needs
     from .units import join_pieces, split_units

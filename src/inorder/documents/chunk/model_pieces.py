@@ -6,7 +6,9 @@ a cell that spans several columns or rows is put in the first of them. A caption
 """
 
 from collections.abc import Iterator
+from itertools import takewhile
 
+from inorder.documents.doctags.cells import count_header_rows, is_column_header
 from inorder.documents.doctags.outline import ListNode, OutlineItem, group_lists
 from inorder.documents.doctags.provenance import Dimensions, page_sizes
 from inorder.documents.doctags.tags import heading_level
@@ -91,10 +93,14 @@ class _BlockWalk:
         pages, ref = self._find_pages(table), f"#/tables/{self._tables}"
         self._tables += 1
         yield from self._visit_caption(table.caption, pages)
-        text = join_table((cell.row, cell.column, " ".join(cell.text.split())) for cell in table.cells)
+        header_rows = count_header_rows(table)
+        text, header = join_table(
+            (cell.row, cell.column, " ".join(cell.text.split()), is_column_header(cell, header_rows))
+            for cell in table.cells
+        )
         if text:
             links = tuple([link for cell in table.cells for link in cell.links])
-            yield Piece(text, "table", ref, pages, self._sections.path, links)
+            yield Piece(text, "table", ref, pages, self._sections.path, links, header)
 
     def _visit_caption(self, caption: str, pages: tuple[int, ...]) -> Iterator[Piece]:
         if not caption:
@@ -113,10 +119,17 @@ class _BlockWalk:
         return (page,) if page is not None and page in self._sizes else ()
 
 
-def join_table(cells: Iterator[tuple[int, int, str]]) -> str:
-    """Return the text of a table, one line per row, from the row, the column and the text of each cell."""
+def join_table(cells: Iterator[tuple[int, int, str, bool]]) -> tuple[str, int]:
+    """Return the text of a table, one line per row, and how many characters of it are the header: the rows at the top
+    that consist of column headers. The arguments are the row, the column and the text of each cell, and whether it is
+    a column header."""
     rows: dict[int, list[tuple[int, str]]] = {}
-    for row, column, text in cells:
+    plain = set()
+    for row, column, text, is_header in cells:
         if text:
             rows.setdefault(row, []).append((column, text))
-    return "\n".join(SEPARATOR.join(text for _, text in sorted(rows[row])) for row in sorted(rows))
+            if not is_header:
+                plain.add(row)
+    lines = {row: SEPARATOR.join(text for _, text in sorted(rows[row])) for row in sorted(rows)}
+    top = takewhile(lambda row: row not in plain, lines)
+    return "\n".join(lines.values()), sum(len(lines[row]) + 1 for row in top)

@@ -7,6 +7,9 @@ remain only if the document itself is small or the neighbours are full.
 
 A chunk fits if its text does. The sum of the tokens of its units is only an estimate that narrows the search: a
 tokenizer may find more tokens in a text than in its parts.
+
+A chunk that begins within a table begins with the header of the table, if the header takes at most a quarter of the
+largest chunk and fits together with the first row.
 """
 
 from bisect import bisect_right
@@ -15,6 +18,9 @@ from itertools import accumulate, pairwise
 
 from .tokens import TokenCounter
 from .units import Unit
+
+_HEADER_SHARE_MAX = 4
+"""A repeated header takes at most this part of a chunk."""
 
 
 class UnitSequence:
@@ -27,14 +33,26 @@ class UnitSequence:
         self._tokens_max = tokens_max
         self._sums = list(accumulate((unit.tokens for unit in units), initial=0))
         self._counted: dict[tuple[int, int], int] = {}
+        self._headers: dict[int, str] = {}
 
     def estimate(self, first: int, last: int) -> int:
         """The sum of the tokens of these units."""
         return self._sums[last] - self._sums[first]
 
     def text(self, first: int, last: int) -> str:
-        """The text of these units."""
-        return self._text[self.units[first].start : self.units[last - 1].end].strip()
+        """The text of these units, after the header of the table if they begin below it."""
+        text = self._text[self.units[first].start : self.units[last - 1].end].strip()
+        return self._find_header(first) + text if self.units[first].header else text
+
+    def _find_header(self, first: int) -> str:
+        """The header that a chunk repeats if it begins with this unit; empty: it would be too large."""
+        if first not in self._headers:
+            start, end = self.units[first].header or (0, 0)
+            header = self._text[start:end]
+            unit = self._text[self.units[first].start : self.units[first].end].strip()
+            is_short = self._count(header.strip()) * _HEADER_SHARE_MAX <= self._tokens_max
+            self._headers[first] = header if is_short and self._count(header + unit) <= self._tokens_max else ""
+        return self._headers[first]
 
     def tokens(self, first: int, last: int) -> int:
         """The tokens of the text of these units."""

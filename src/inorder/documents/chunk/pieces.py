@@ -58,23 +58,24 @@ class _DocumentWalk:
         pages = tuple([provenance.page_no for provenance in item.prov]) if item.prov else ()
         for caption in self.visit_below(item.captions) if item.captions else ():
             yield caption._replace(pages=caption.pages or pages)
-        kind = _KINDS.get(item.label, "text")
+        kind, header = _KINDS.get(item.label, "text"), 0
         text = item.text.strip("\n") if kind == "code" else item.text.strip()
         if item.data is not None:
-            kind, text = "table", self._join_table(item.data)
+            kind, (text, header) = "table", self._join_table(item.data)
         elif item.label == "inline":
             parts = list(self.visit_below(item.children))
             text, pages = _join_inline(parts), tuple({page: None for part in parts for page in part.pages})
         if text and not text.isspace():
             if kind == "heading":
                 self._sections.open(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
-            yield Piece(text, kind, ref, pages, self._sections.path, tuple(find_links(item)))
+            yield Piece(text, kind, ref, pages, self._sections.path, tuple(find_links(item)), header)
         if item.footnotes:
             yield from self.visit_below(item.footnotes)
 
-    def _join_table(self, data: Grid) -> str:
+    def _join_table(self, data: Grid) -> tuple[str, int]:
         return join_table(
-            (cell.start_row_offset_idx, cell.start_col_offset_idx, self._find_text(cell)) for cell in data.table_cells
+            (cell.start_row_offset_idx, cell.start_col_offset_idx, self._find_text(cell), cell.column_header)
+            for cell in data.table_cells
         )
 
     def _find_text(self, cell: GridCell) -> str:

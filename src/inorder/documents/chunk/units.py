@@ -56,6 +56,8 @@ class Piece(NamedTuple):
     """Titles of the enclosing sections, outermost first; for a heading, itself included."""
     links: tuple[tuple[str, str], ...] = ()
     """Text and target of each link in the text, in its order."""
+    header: int = 0
+    """How many characters at its beginning are the header rows of a table."""
 
 
 class Unit(NamedTuple):
@@ -67,6 +69,8 @@ class Unit(NamedTuple):
     piece: int
     """The number of its piece."""
     is_heading: bool
+    header: tuple[int, int] | None = None
+    """The range of the header of the table, if the unit is below it."""
 
 
 def join_pieces(pieces: Sequence[Piece]) -> str:
@@ -82,8 +86,11 @@ def split_units(pieces: Sequence[Piece], count: TokenCounter, tokens_max: int) -
         is_heading = piece.kind == "heading"
         room = tokens_max if is_heading or heading_tokens >= tokens_max else tokens_max - heading_tokens
         heading_tokens = heading_tokens if is_heading else 0
+        header = (start, start + piece.header) if piece.header else None
         for first, last, tokens in _split_piece(piece, count, tokens_max, room):
-            yield Unit(start + first, start + last, tokens, number, is_heading)
+            yield Unit(
+                start + first, start + last, tokens, number, is_heading, header if first >= piece.header else None
+            )
             heading_tokens += tokens if is_heading else 0
         start += len(piece.text) + len(GAP)
 
