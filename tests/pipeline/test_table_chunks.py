@@ -17,7 +17,7 @@ def test_a_hit_within_a_long_table_says_what_its_columns_are(tmp_path: Path) -> 
     runs.write("docs/oil.csv", "\n".join(["lighthouse,keeper,litres", *rows]))
     runs.run()
     with inorder.open(runs.data) as data:
-        [hit, *_] = data.search("litres of tower250", k=1)
+        [hit] = data.search("litres of tower250", k=1).hits
         [document] = data.documents()
         chunks = list(document.chunks)
     assert "tower250 | person250 | 750" in hit.text
