@@ -16,6 +16,8 @@ from tests.support.command_line import GUARD_S, CommandLine
 
 pytestmark = [pytest.mark.req("SIL-4"), pytest.mark.slow]
 MARK = "SESAME"
+SPACED = f"{MARK} and {MARK}"
+KEYS = "&".join(f"{name}={MARK}" for name in ("api_key", "pwd", "code", "subscription-key", "x-functions-key"))
 
 
 class PageServer(ThreadingHTTPServer):
@@ -66,8 +68,9 @@ def basic(user: str, password: str) -> str:
 
 def protected(handler: Handler, texts: list[str]) -> None:
     """Answer who has the password and the key."""
-    is_known = handler.headers["Authorization"] == basic("me", f"{MARK}@pass")
-    if is_known and handler.path in (f"/v1/embeddings?api_key={MARK}-key", f"/v1/embeddings?v=1&api_key={MARK}-key"):
+    is_known = handler.headers["Authorization"] in (basic("me", f"{MARK}@pass"), basic("me", SPACED))
+    keys = (f"api_key={MARK}-key", f"v=1&api_key={MARK}-key", f"v=1&{KEYS}")
+    if is_known and handler.path in (f"/v1/embeddings?{each}" for each in keys):
         well(handler, texts)
     else:
         handler.answer(f"no entry: {handler.path}".encode(), 401)
@@ -101,7 +104,7 @@ def test_a_run_leaves_and_shows_no_credentials_of_a_server_or_a_source(cli: Comm
     gate = threading.Event()
     script = Script(held_by(gate), otherwise=protected)
     with serving(script) as address:
-        server = f"openai:{address.replace('://', f'://me:{MARK}%40pass@')}/v1?v=1&api_key={MARK}-key#a-model"
+        server = f"openai:{address.replace('://', f'://me:{SPACED}@')}/v1?v=1&{KEYS}#a-model"
         source = page.url(f"reader:{MARK}-read@", f"?page=1&sig={MARK}-sig")
         command = ("run", "sources", source, "--dense", server, "--workers", "2")
         program = cli.start(*command)
@@ -112,9 +115,9 @@ def test_a_run_leaves_and_shows_no_credentials_of_a_server_or_a_source(cli: Comm
         assert ended.code == 0, ended.err
         assert len(children) >= 2
         assert not [line for line in children.values() if MARK in line]
-        assert script.headers[0]["Authorization"] == basic("me", f"{MARK}@pass")
+        assert script.headers[0]["Authorization"] == basic("me", SPACED)
         assert {path.partition("?")[0] for path in script.paths} == {"/v1/embeddings"}
-        assert f"{MARK}-key" in script.paths[0]
+        assert script.paths[0].endswith(f"?v=1&{KEYS}")
 
         looks = [
             cli.run(*each)
@@ -169,6 +172,31 @@ def test_what_a_server_repeats_of_an_address_is_not_shown(cli: CommandLine) -> N
     assert ended.code != 0
     assert "no entry: /v1/embeddings?api_key=***" in ended.err
     assert MARK not in ended.err
+    assert find_marked(cli.folder) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("sources", "--dense", f"openai:http:/me:{MARK}@127.0.0.1:9/v1#m"),
+        ("sources", "--dense", f"openai:http:me:{MARK}@127.0.0.1:9/v1#m"),
+        ("sources", "--dense", f"openai:me:{MARK}@127.0.0.1:9/v1#m"),
+        ("sources", "--dense", f"openai:http://127.0.0.1:9/v1#m?api_key={MARK}"),
+        ("sources", "--dnse", f"openai:http://me:{SPACED}@127.0.0.1:9/v1#m"),
+        ("sources", f"--dnse=openai:http://127.0.0.1:9/v1?pwd={SPACED}#m"),
+        ("sources", "--to", f"postgresql:/me:{MARK}@127.0.0.1/db"),
+        ("sources", f"https:/me:{MARK}@127.0.0.1/lamps.md"),
+        ("sources", f"s3://me:{SPACED}@bucket/lamps.md"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_without_its_credentials(
+    cli: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    cli.sources("The fog horn is sounded in mist.")
+    ended = cli.run("run", *arguments)
+    assert ended.code == 2, ended.err
+    assert ended.err.count("inorder: ") == 1
+    assert MARK not in ended.out + ended.err
     assert find_marked(cli.folder) == []
 
 

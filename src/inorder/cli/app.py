@@ -46,7 +46,7 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         from inorder.cli.command_group import invoke
 
-        if any("://" in each for each in arguments):
+        if any(":/" in each for each in arguments):
             from inorder.cli.options import warn_of_credentials
 
             warn_of_credentials(arguments)

@@ -215,7 +215,7 @@ def warn_of_credentials(arguments: Sequence[str]) -> None:
         if not _has_credentials(value):
             continue
         variable = variables.get(name)
-        instead = _INSTEAD.get(value.partition("://")[0].rpartition(":")[2])
+        instead = _INSTEAD.get(value.partition(":/")[0].rpartition(":")[2])
         if instead is not None:  # other addresses with credentials are refused
             instead = f"set {variable} to the address" if variable else instead
             shown = f"{name}{equals}{redact(value)}" if equals else redact(value)

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TextIO
 
 import msgspec
 
+from inorder.host.credentials import redact
 from inorder.host.spelling import encode_spelled, spell
 
 DEBUG = "INORDER_DEBUG"
@@ -48,9 +49,9 @@ def _result_stream() -> Iterator[BinaryIO]:
 
 
 def error(message: str) -> None:
-    """Print one line that says what went wrong, on stderr."""
+    """Print one line that says what went wrong, on stderr, without credentials of addresses in it."""
     prefix = "\x1b[31minorder:\x1b[0m" if sys.stderr.isatty() else "inorder:"
-    info(f"{prefix} {to_one_line(message)}")
+    info(f"{prefix} {redact(to_one_line(message))}")
 
 
 def info(*lines: str) -> None:

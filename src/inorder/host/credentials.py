@@ -13,14 +13,18 @@ from urllib.parse import unquote
 
 from inorder.errors import OperatorError
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-"""Scheme, host, path, parameters and fragment. `urlsplit` refuses some passwords, and repeats them in its message."""
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
-_WORD = re.compile(rf"{_SCHEME}(?:(?!::{_SCHEME})\S)+")
-"""An address in text; of chained ones, each alone."""
+_SCHEME = r"(?<![A-Za-z0-9+.-])(?:(?i:https?):/*|[A-Za-z][A-Za-z0-9+.-]*:(?://|/(?=[^/?#]*:[^/?#]*@)))"
+"""With what separates it from the host. A slash that is missing must not make a password the name of a folder."""
+_ADDRESS = re.compile(
+    rf"(?P<scheme>{_SCHEME})(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?P<fragment>#.*)?", re.DOTALL
+)
+"""`urlsplit` refuses some passwords, and repeats them in its message."""
+_WORD = re.compile(rf"{_SCHEME}(?:/*[^\s:/?#]*:[^/?#@]*@)?(?:(?!::{_SCHEME})\S)+")
+"""An address in text, whose password may have spaces; of chained ones, each alone."""
 _SECRET = re.compile(
-    r"pass(word|wd|phrase|code)|secret|token|credential|signature|^sig$|^key$|api[-_]?key|access[-_]?key|^x-(amz|goog)-"
-    r"|^auth(orization|[-_]?(key|token))?$",
+    r"pass(word|wd|phrase|code)|(^|[-_.])pass$|pwd|^pw$|secret|token|credential|^creds?$|signature|^(sig|sas|hmac|jwt)$"
+    r"|(^|[-_.])key$|(api|access|account|shared|subscription|auth)[-_]?key|^(auth|access|security)?[-_]?code$"
+    r"|^session([-_]?(id|key))?$|^x-(amz|goog)-|^auth(orization|[-_]?(key|token))?$|^(bearer|otp|pin)$",
     re.IGNORECASE,
 )
 """Parameters that give access to something, or belong to one that does."""
@@ -44,6 +48,17 @@ class Credentials(NamedTuple):
         """Return the password, wherever the address had it."""
         return self.find_parameter("password") if self.password is None else unquote(self.password)
 
+    def redact(self, text: str) -> str:
+        """Return text with `***` where it has these credentials as an address has them."""
+        if self.password is not None:
+            user = f"//{self.user}" if self.user else ""
+            text = text.replace(f"{user}:{self.password}@", f"{'//***' if user else ''}:{_HIDDEN}@")
+        elif self.user:
+            text = text.replace(f"//{self.user}@", f"//{_HIDDEN}@")
+        for each in self.parameters:
+            text = text.replace(each, f"{each.partition('=')[0]}={_HIDDEN}")
+        return text
+
 
 _NONE = Credentials()
 _known: dict[str, Credentials] = {}
@@ -57,20 +72,23 @@ def hide_credentials(text: str) -> str:
     found = _ADDRESS.search(text)
     if found is None:
         return text
-    if has_split_password(text[found.start(2) :]):
+    name = found["scheme"].partition(":")[0]
+    if has_split_password(text[found.start("host") :]):
         raise OperatorError(
-            f"the {found[1]}:// address cannot be read: in a password write / as %2F, ? as %3F, # as %23 and @ as %40, "
+            f"the {name}:// address cannot be read: in a password write / as %2F, ? as %3F, # as %23 and @ as %40, "
             "and behind the host write @ as %40"
         )
+    if _has_late_secret(found):
+        raise OperatorError(f"the {name}:// address cannot be read: write its parameters before the #")
     credentials = _find_in(found)
     if credentials == _NONE:
         return text
-    place = found[2].rpartition("@")[2]
+    place = found["host"].rpartition("@")[2]
     user = "" if credentials.user else _find_user(found)
     kept = [each for each in _list_parameters(found) if each not in credentials.parameters]
-    address = f"{found[1]}://{user}{place}{found[3]}{'?' if kept else ''}{'&'.join(kept)}"
+    address = f"{found['scheme']}{user}{place}{found['path']}{'?' if kept else ''}{'&'.join(kept)}"
     _known[address] = credentials
-    return f"{text[: found.start()]}{address}{found[5] or ''}"
+    return f"{text[: found.start()]}{address}{found['fragment'] or ''}"
 
 
 def find_credentials(address: str) -> Credentials:
@@ -103,34 +121,54 @@ def keep_credentials(known: Mapping[str, Credentials]) -> None:
 
 
 def redact(text: str) -> str:
-    """Return text with `***` for the credentials of the addresses in it."""
-    return _WORD.sub(lambda word: _redact_address(word[0]), text) if "://" in text else text
+    """Return text with `***` for the credentials of the addresses in it, and for those that were taken out of one in
+    this process."""
+    if ":" not in text and "=" not in text:
+        return text
+    for each in tuple(_known.values()):
+        text = each.redact(text)
+    return _WORD.sub(lambda word: _redact_address(word[0]), text)
 
 
 def has_split_password(rest: str) -> bool:
     """Whether what follows the scheme seems to have a password with a slash, a question mark or a number sign: its
     second half would be taken for a path, and be written and shown."""
     head = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if not head:  # a slash too many: a user and a password would be taken for a folder
+        return re.match(r"/+[^/?#]*:[^/?#]*@", rest) is not None
     user, at, _ = head.rpartition("@")
     has_host = not at and (head.startswith("arn:") or re.fullmatch(r".*:\d*|\[.*\]", head) is not None)
     return "@" in rest[len(head) :] and ":" in (user if at else head) and not has_host
 
 
 def _find_in(address: re.Match[str]) -> Credentials:
-    user, at, _ = address[2].rpartition("@")
+    user, at, _ = address["host"].rpartition("@")
     name, colon, password = user.partition(":")
-    is_web = address[1].lower() in ("http", "https")  # where the name of a user may be a token
-    parameters = tuple(each for each in _list_parameters(address) if _SECRET.search(unquote(each.partition("=")[0])))
+    is_web = (
+        re.match("https?:", address["scheme"], re.IGNORECASE) is not None
+    )  # where the name of a user may be a token
+    parameters = tuple(each for each in _list_parameters(address) if _is_secret(each))
     return Credentials(name if at and is_web else "", password if colon else None, parameters)
 
 
 def _find_user(address: re.Match[str]) -> str:
-    user, at, _ = address[2].rpartition("@")
+    user, at, _ = address["host"].rpartition("@")
     return f"{user.partition(':')[0]}{at}"
 
 
 def _list_parameters(address: re.Match[str]) -> list[str]:
-    return [each for each in (address[4] or "?")[1:].split("&") if each]
+    return [each for each in (address["query"] or "?")[1:].split("&") if each]
+
+
+def _is_secret(parameter: str) -> bool:
+    """Whether a parameter is a secret. Some servers take a semicolon for a separator, too."""
+    return any(_SECRET.search(unquote(each.partition("=")[0])) for each in parameter.split(";"))
+
+
+def _has_late_secret(address: re.Match[str]) -> bool:
+    """Whether the fragment, which may be the name of a model, has a secret."""
+    parts = re.split("[?&#]", address["fragment"] or "")
+    return any("=" in each and _is_secret(each) for each in parts)
 
 
 def _split_parameter(parameter: str) -> tuple[str, str, str]:
@@ -139,15 +177,15 @@ def _split_parameter(parameter: str) -> tuple[str, str, str]:
 
 def _redact_address(text: str) -> str:
     found = _ADDRESS.fullmatch(text)
-    if found is None or has_split_password(text[found.start(2) :]):
-        return f"{text.partition('://')[0]}://{_HIDDEN}"
+    if found is None or has_split_password(text[found.start("host") :]) or _has_late_secret(found):
+        return f"{text.partition(':')[0]}://{_HIDDEN}"
     credentials = _find_in(found)
     user = _HIDDEN if credentials.user else _find_user(found).removesuffix("@")
     user += "" if credentials.password is None else f":{_HIDDEN}"
-    place = found[2].rpartition("@")
+    place = found["host"].rpartition("@")
     parameters = [
         f"{each.partition('=')[0]}={_HIDDEN}" if each in credentials.parameters else each
         for each in _list_parameters(found)
     ]
-    query = f"?{'&'.join(parameters)}" if parameters else found[4] or ""
-    return f"{found[1]}://{user}{place[1]}{place[2]}{found[3]}{query}{found[5] or ''}"
+    query = f"?{'&'.join(parameters)}" if parameters else found["query"] or ""
+    return f"{found['scheme']}{user}{place[1]}{place[2]}{found['path']}{query}{found['fragment'] or ''}"

@@ -14,6 +14,7 @@ def parse_address(address: str, kind: str = "openai", *, needs_model: bool = Tru
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         is_valid = False
-    require(is_valid, f"{kind}:URL must be an http address such as {kind}:http://localhost:8080, got {url!r}")
+    shown = url.rpartition("@")[2]  # without a scheme, what is before it may be a password
+    require(is_valid, f"{kind}:URL must be an http address such as {kind}:http://localhost:8080, got {shown!r}")
     require(bool(model) or not needs_model, f"{kind}:URL#MODEL needs the name of a model: {kind}:{url}#NAME")
     return url, model
