@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inorder.files.package_versions import find_version
 
 from .matches import Role
+from .scripts import COMPONENTS, SCRIPT_LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +90,8 @@ def load_grammar(language: str) -> Grammar | str:
 @cache
 def grammar_version(language: str) -> str:
     """A string that changes whenever parsing of this language may give other results. Loads no grammar."""
+    if language in COMPONENTS:
+        return " ".join(map(grammar_version, SCRIPT_LANGUAGES))
     source = _SOURCES.get(language)
     if source is None:
         return f"lines/{READING_VERSION}"

@@ -18,6 +18,7 @@ from .grammars import Grammar, load_grammar
 from .languages import language_of
 from .model import CodeChunk, ParsedFile
 from .pieces import LineGroup, group_lines
+from .scripts import COMPONENTS, Script, find_script
 from .source import Source
 
 PARSED_BYTES_MAX = 2_000_000
@@ -34,10 +35,11 @@ def parse(path: str, data: bytes) -> ParsedFile:
     """Parse a file. Of its path, only the file name matters."""
     source = Source(data)
     language = language_of(path, source.data[:_HEAD_BYTES]) or ""
-    loaded = _find_reason_not_to_parse(source, language) or load_grammar(language)
+    script = (find_script(source.data) if language in COMPONENTS else None) or Script(language, source.data)
+    loaded = _find_reason_not_to_parse(source, language) or load_grammar(script.language)
     if isinstance(loaded, str):
         return _split_lines(source, language, loaded)
-    return _parse_tree(source, language, loaded)
+    return _parse_tree(source, language, loaded, script.data)
 
 
 def parse_lines(path: str, data: bytes, note: str) -> ParsedFile:
@@ -63,8 +65,9 @@ def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
     return ParsedFile(language, source.line_count, notes, chunks, (), (), [])
 
 
-def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
-    root = loaded.parser.parse(source.data).root_node
+def _parse_tree(source: Source, language: str, loaded: Grammar, data: bytes) -> ParsedFile:
+    """Parse these bytes, which are those of the source or a part of them at the same place."""
+    root = loaded.parser.parse(data).root_node
     found = collect_captures(loaded.find_matches(root), loaded)
     definitions = find_definitions(found, loaded, source)
     return ParsedFile(
