@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import inorder
 from inorder.host.spelling import read_spelling, spell
 from tests.pipeline.runs import Library
 from tests.serve.conftest import make_client
@@ -43,6 +44,7 @@ COMMANDS = [
     "inspect --json",
     "verify",
     "sources --json",
+    "mcp --install cursor --write",
     "manifest --state",
     "plan docs\udcfd",
     "report --output report.html",
@@ -106,6 +108,32 @@ def test_a_document_is_shown_by_its_bytes_its_spelling_and_its_id(here: Path) ->
         folder = path.split(b"/")[1]
         assert all(repr(folder).replace("\\\\", "\\") in each.out.replace("\\\\", "\\") for each in shown)
     assert call(here, "show", "docs%FD/dir%FE/bad%FF.md").code == 0
+
+
+def test_paths_on_the_command_line_may_be_spelled(here: Path) -> None:
+    for command in ("inspect", "plan docs\\udcfd", "search lamp", "explain docs\\udcfd/dir\\udcfe/bad\\udcff.md"):
+        name, *more = command.split()
+        ended = CommandResult(*run_in_process([name, "--data", "data\\udcfc", *more], here, clean_environment()))
+        assert ended.code == 0, ended.err
+    assert "unchanged" in call(here, "explain", "docs\\udcfd/dir\\udcfe/bad\\udcff.md").out
+    entry = json.loads((here / ".cursor" / "mcp.json").read_text())["mcpServers"]["inorder"]
+    assert entry["args"][-1] == spell(str(here / os.fsdecode(b"data\xfc")))
+
+
+@pytest.mark.parametrize("command", ["show", "forget", "symbols", "explain"])
+def test_a_name_that_nothing_has_is_spelled_once(here: Path, command: str) -> None:
+    ended = call(here, command, os.fsdecode(b"dir/none\xff.md"))
+    said = ended.out + ended.err
+    assert ended.code == (0 if command == "explain" else 2), said
+    assert "dir/none\\udcff.md" in said
+    assert "u005c" not in said
+
+
+def test_data_may_be_given_as_bytes(here: Path) -> None:
+    with inorder.open(os.path.join(os.fsencode(here), b"data\xfc")) as data:
+        assert len(list(data.documents())) == len(FOLDERS) * len(NAMES)
+        with pytest.raises(inorder.errors.OperatorError, match="no document"):
+            data.get(os.fsdecode(b"none\xff"))
 
 
 def test_exports_have_the_same_ids(here: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_stage_has_no_say_in_where_data_is(here: Path) -> None:
         ("memory_bytes_max", "0", "a size such as 512M or 4G, or none"),
         ("memory_bytes_max", "4 apples", "a size such as 512M or 4G, or none"),
         ("memory_bytes_max", "9" * 400, "a size such as 512M or 4G, or none"),
-        ("data", "", "text"),
+        ("data", "", "a path"),
         ("engine", "cluster", "one of local, ray"),
         ("ray_address", "", "text, or none"),
         ("ray_cpus", "nan", "a number, 0 or more"),

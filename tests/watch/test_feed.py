@@ -198,6 +198,26 @@ def test_a_limit_that_is_reached_is_announced_and_the_sources_are_listed_instead
     assert len(polled.said) == 1
 
 
+@pytest.mark.req("SIL-3")
+def test_a_folder_whose_path_is_not_utf8_is_listed_instead(tmp_path: Path) -> None:
+    made = make_virtual(tmp_path / os.fsdecode(b"docs\xff"))
+    try:
+        [said] = made.said
+        assert f"no events of {made.root}, whose path is not UTF-8; the sources are listed every 5 s instead" in said
+        assert made.feed.wait(60_000) == SourceChanges()
+        made.write(os.fsdecode(b"a\xfe.md"))
+        assert made.feed.wait(60_000) == SourceChanges(1, (str(made.root),))
+    finally:
+        made.feed.close()
+
+
+@pytest.mark.req("SIL-3")
+def test_a_file_whose_name_is_not_utf8_is_seen(folder: Folder) -> None:
+    folder.write(os.fsdecode(b"a\xfe.md"))
+    assert folder.feed.wait(GUARD_MS).count == 1
+    assert "the sources are listed every 5 s instead" in folder.said[0]
+
+
 def test_a_change_without_an_event_is_found_by_the_listing_that_is_made_from_time_to_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from inorder.host.credentials import hide_credentials
+from inorder.host.spelling import find_spelled
 from inorder.targets.address import has_scheme
 
 _TRUE = ("1", "true", "yes", "on")
@@ -61,6 +62,15 @@ class TextType(OptionType):
         if not isinstance(found, str) or not found:
             raise InvalidValue
         return found
+
+
+class PathType(TextType):
+    """A path, as it is or in its spelling."""
+
+    _kind = "a path"
+
+    def parse_value(self, found: Any) -> str:
+        return find_spelled(super().parse_value(found))
 
 
 class AddressType(TextType):

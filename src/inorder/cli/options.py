@@ -16,6 +16,7 @@ from inorder.cli.option_types import (
     IntegerType,
     NamedNumbersType,
     NumberType,
+    PathType,
     SecondsType,
     SizeType,
     TextType,
@@ -36,7 +37,7 @@ _output, _execution, _display = (
 _ray = partial(make_part_option, Section.EXECUTION, "ray")
 
 SHARED = index_by_name(
-    _output("data", TextType(), "Folder of all results (DATA).", "DIR"),
+    _output("data", PathType(), "Folder of all results (DATA).", "DIR"),
     _output(
         "fsync",
         ChoiceType("always", "batch", "interval", "off"),

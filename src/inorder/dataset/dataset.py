@@ -69,7 +69,7 @@ class SearchWhere(TypedDict, total=False):
     """The name of a source, with which doc ids begin."""
 
 
-def open(data: str | os.PathLike[str]) -> "Dataset":
+def open(data: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> "Dataset":
     """Open DATA for reading. Nothing is locked: a run may write at the same time, and what it commits is seen by the
     next iteration.
 
@@ -97,14 +97,14 @@ class Dataset:
     ...         return [document.name for document in data.documents()]
     """
 
-    def __init__(self, data: str | os.PathLike[str]) -> None:
+    def __init__(self, data: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         require_posix("datasets")
-        self.path = os.path.abspath(data)
+        self.path = os.path.abspath(os.fsdecode(data))
         """The directory."""
         self._is_closed = False
         if not os.path.isdir(self.path):
             require_directory(self.path)
-            raise OperatorError(f"no DATA directory at {os.fspath(data)}; run `inorder run SRC --data DIR` first")
+            raise OperatorError(f"no DATA directory at {os.fsdecode(data)}; run `inorder run SRC --data DIR` first")
         require_current_data(self.path)
 
     def __repr__(self) -> str:
@@ -153,10 +153,10 @@ class Dataset:
 
     def get(self, doc_id: str) -> DatasetDocument:
         """Return one document by its id. Raises OperatorError if DATA does not have it."""
-        loaded = self._load_document(doc_id)
+        loaded = self._load_document(spell(doc_id))
         if loaded is None:
             self.documents()  # says so if there are none at all
-            raise OperatorError(f"no document {doc_id!r} in {self.path}{self._explain(doc_id)}")
+            raise OperatorError(f"no document '{doc_id}' in {self.path}{self._explain(spell(doc_id))}")
         return DatasetDocument(loaded, self._find_chunks, self._find_copies)
 
     def find(self, text: str) -> DatasetDocument:
@@ -165,7 +165,7 @@ class Dataset:
         data = self._require_open()
         roots = read_source_roots(data).get(DOCUMENT, {})
         paths = dict.fromkeys((text, read_spelling(text)))
-        text = spell(text)
+        given, text = text, spell(text)
         for doc_id in (text, *(each for path in paths for each in identify_file(roots, path))):
             loaded = self._load_document(doc_id)
             if loaded is not None:
@@ -176,8 +176,8 @@ class Dataset:
             found = list(islice((doc_id for doc_id in ids if doc_id.endswith(ending)), _SUGGESTIONS + 1))
         if len(found) > 1:
             shown = ", ".join([*map(repr, found[:_SUGGESTIONS]), *(["..."] if len(found) > _SUGGESTIONS else [])])
-            raise OperatorError(f"several documents in {self.path} end with {text!r}: {shown}; give more of the id")
-        return self.get(found[0] if found else text)
+            raise OperatorError(f"several documents in {self.path} end with '{given}': {shown}; give more of the id")
+        return self.get(found[0] if found else given)
 
     def _explain(self, doc_id: str) -> str:
         """Say what else is known by this id, or suggest other ids, as the end of a message."""

@@ -6,6 +6,7 @@ back, a backslash that begins such a sequence in the path itself is written `\u0
 they are. (Ids of files need none of this: they have `%XX` for such bytes.)
 """
 
+import os
 import re
 from typing import Any
 
@@ -27,6 +28,12 @@ def spell(text: str) -> str:
 def read_spelling(text: str) -> str:
     """Return the path that `spell` was called with."""
     return _SPELLED.sub(lambda found: chr(int(found[0][2:], 16)), text)
+
+
+def find_spelled(text: str) -> str:
+    """Return a path that a user gives as it is or in its spelling: the latter only if nothing has the path as it is."""
+    path = read_spelling(text)
+    return path if path != text and not os.path.lexists(text) and os.path.lexists(path) else text
 
 
 def encode_spelled(encoder: msgspec.json.Encoder, value: Any) -> bytes:

@@ -29,6 +29,8 @@ class FolderNotifier:
             self._notify = RustNotify(list(folders), False, False, 0, False, True)
         except WatchfilesRustInternalError as error:
             raise OSError(str(error)) from error
+        except UnicodeEncodeError as error:  # the library knows paths as UTF-8 only
+            raise OSError(f"there are no events of {error.object}, whose path is not UTF-8") from error
         self._thread = threading.Thread(target=self._pass_on, name="inorder-watch", daemon=True)
         self._thread.start()
 

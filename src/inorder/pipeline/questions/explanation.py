@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from inorder.code.rules import CODE_IGNORE_FILES, IGNORED
+from inorder.host.spelling import find_spelled
 from inorder.library.opening import has_library
 from inorder.library.reader import FileFailure, KnownFile, LibraryReader, StepDetails
 from inorder.pipeline.outcome import FileClass, RunOutcome
@@ -66,7 +67,7 @@ def explain_file(path: str, settings: PipelineSettings, data: str) -> FileExplan
     if not has_library(data):
         return FileExplanation(item_id="", file_class="unknown", reason=f"there is no library in {data}")
     with closing(LibraryReader(data)) as library:
-        return _Explainer(settings, library, data).explain(path)
+        return _Explainer(settings, library, data).explain(find_spelled(path))
 
 
 class _Explainer:

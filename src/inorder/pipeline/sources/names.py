@@ -24,6 +24,7 @@ from urllib.parse import unquote_to_bytes
 
 from inorder.errors import OperatorError, require
 from inorder.host.credentials import hide_credentials
+from inorder.host.spelling import find_spelled, read_spelling
 from inorder.library.reader import LibraryReader
 from inorder.stage.data_layout import is_reserved
 from inorder.stage.sources import is_address, name_source, quote_id
@@ -67,7 +68,7 @@ def resolve_sources(
     require(name is None or len(arguments) == 1, "--as names one source; give exactly one SRC with it")
     parts: dict[tuple[str, str], SourcePart] = {}
     for argument in arguments:
-        part = _resolve(os.fspath(argument), sources, name)
+        part = _resolve(find_spelled(os.fspath(argument)), sources, name)
         sources[part.name] = part.location
         parts[part.name, part.below] = part
     found = [each for each in parts.values() if not _is_covered(each, parts)]
@@ -76,10 +77,10 @@ def resolve_sources(
 
 def find_source(name: str, known: Sequence[KnownSource]) -> KnownSource:
     """Return the source of a name. Raises OperatorError if there is none."""
-    found = next((each for each in known if each.name == name), None)
+    found = next((each for each in known if each.name in (name, read_spelling(name))), None)
     if found is None:
         names = ", ".join(each.name for each in known) or "none"
-        raise OperatorError(f"no source has the name {name!r}; sources: {names}")
+        raise OperatorError(f"no source has the name '{name}'; sources: {names}")
     return found
 
 

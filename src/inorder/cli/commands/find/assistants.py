@@ -13,6 +13,8 @@ import msgspec
 
 from inorder.errors import OperatorError, require
 from inorder.host.filesystem import SystemFilesystem, make_directories, write_atomic
+from inorder.host.regular_file import read_regular
+from inorder.host.spelling import spell
 
 _FILES = {
     "claude-code": (".mcp.json", "mcpServers", {}),
@@ -43,7 +45,7 @@ def describe_entry(assistant: str, data: str, may_index: Sequence[str] = ()) -> 
     require(assistant in known, f"--install must be one of {', '.join(known)}; got {assistant!r}")
     arguments = ["mcp", "--data", os.path.abspath(data)]
     arguments += [argument for folder in may_index for argument in ("--may-index", folder)]
-    values = _find_command(arguments)
+    values = _find_command([spell(each) for each in arguments])
     if assistant == "codex":
         lines = (f"{name} = {msgspec.json.encode(value).decode()}" for name, value in values.items())
         text = "\n".join([f"[{_CODEX_SERVERS}.{_NAME}]", *lines])
@@ -57,7 +59,7 @@ def write_entry(entry: AssistantEntry) -> str:
     kept, and the file as it was is left beside it. Raises OperatorError for a file that cannot be read or parsed."""
     path = Path(os.path.realpath(os.path.expanduser(entry.file)))
     try:
-        before = path.read_bytes() if path.exists() else None
+        before = read_regular(path) if path.exists() else None
         content = (before or b"").decode("utf-8-sig")
         is_toml = path.suffix == ".toml"
         found = tomllib.loads(content) if is_toml else json.loads(content) if content.strip() else {}

@@ -9,6 +9,7 @@ from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_out
 from inorder.cli.parameters import DataOption, make_choice, make_option
 from inorder.errors import require
+from inorder.host.spelling import find_spelled
 
 ASSISTANTS = ("claude-code", "codex", "cursor", "vscode")
 
@@ -41,7 +42,7 @@ def mcp(
     prints the entry, and `--install NAME --write` enters it. Needs the extras ingest and mcp.
     """
     require(install is not None or not writes, "--write needs --install")
-    folders = [os.path.abspath(folder) for folder in may_index or ()]
+    folders = [os.path.abspath(find_spelled(folder)) for folder in may_index or ()]
     if install is not None:
         from inorder.cli.commands.find.assistants import describe_entry, write_entry
         from inorder.cli.settings import resolve_data
