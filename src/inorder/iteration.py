@@ -168,7 +168,8 @@ def imap(
         journal: Path of a journal that makes the iteration resumable, in input order. A result is committed when the
             consumer asks for the next one. After a crash the same call resumes at the first uncommitted result.
             `Imap.position` says how many results there were.
-        version: Identifies the function in the journal, in place of its code: to change the code and go on.
+        version: Identifies the function in the journal, in place of its code: to change the code and go on. Without it,
+            the call is refused after an edit of the function, or of what it uses of its module.
         spool: `"disk"` also writes every result to the folder `JOURNAL.results` until it is committed. After a crash,
             results that were computed behind a slow item are then adopted and not computed again, if they are plain
             data: None, numbers, text, bytes, lists, and dicts with text as keys. Nothing is unpickled.

@@ -150,8 +150,9 @@ def test_an_edited_function_is_one_line_that_names_the_choice(path: Path) -> Non
     with pytest.raises(OperatorError) as caught:
         edit(path, lambda item: item * 2, lambda item: item * 100)
     assert str(caught.value) == (
-        f"the code of tests.iteration.test_changed_inputs.work has changed since the journal {path} was created; to go "
-        "on with the results that it has, pass version=, a text of your choice; to start over, pass another journal"
+        "the code of tests.iteration.test_changed_inputs.work, or a constant that it uses, has changed since the "
+        f"journal {path} was created; to go on with the results that it has, pass version=, a text of your choice; to "
+        "start over, pass another journal"
     )
 
 
@@ -166,7 +167,7 @@ def test_an_edited_function_is_one_line_that_names_the_choice(path: Path) -> Non
     ids=["default", "closure", "inner function", "name"],
 )
 def test_every_part_of_the_code_counts(path: Path, before: Any, after: Any) -> None:
-    with pytest.raises(OperatorError, match=r"the code of .* has changed"):
+    with pytest.raises(OperatorError, match=r"the code of .*, or a constant that it uses, has changed"):
         edit(path, before, after)
 
 
@@ -188,7 +189,7 @@ for result in inorder.imap(work, [1, 2, 3], where="inline", journal="journal"):
 
     assert run("* 2", "stop").stdout == "2\n"
     assert run("* 2  # a comment", "stop").stdout == "2\n"
-    assert "the code of __main__.work has changed" in run("* 100").stderr
+    assert "the code of __main__.work, or a constant that it uses, has changed" in run("* 100").stderr
     assert run("* 2").stdout.split() == ["2", "4", "6"]
 
 

@@ -25,8 +25,9 @@ from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 from inorder.journal.records import Header
 from inorder.journal.writer import FsyncPolicy, JournalOptions
+from inorder.runtime.code_identity import qualified_name
 from inorder.runtime.commit import CommitJournal
-from inorder.runtime.function_identity import VERSION, describe_version, qualified_name
+from inorder.runtime.function_identity import CODE, PYTHON, VERSION, describe_version
 from inorder.runtime.identity import PlanDigest, encode_identity, hash_strings, new_run_id
 from inorder.runtime.loop import ResumeState
 from inorder.runtime.plan_items import Planned
@@ -296,10 +297,16 @@ def _require_same_function(path: str, name: str, ours: Header, theirs: Header) -
             "pass that version to go on with its results, or another journal to start over",
         )
         return
+    is_comparable = theirs.config_hash.startswith((VERSION, f"{CODE}{PYTHON}:"))
+    change = (
+        f"the code of {name:.80}, or a constant that it uses, has changed since the journal {path} was created"
+        if is_comparable
+        else f"the journal {path} was created by another Python, and compiled code cannot be compared"
+    )
     require(
         ours.config_hash.startswith(VERSION) or ours.config_hash == theirs.config_hash,
-        f"the code of {name:.80} has changed since the journal {path} was created; to go on with the results that it "
-        "has, pass version=, a text of your choice; to start over, pass another journal",
+        f"{change}; to go on with the results that it has, pass version=, a text of your choice; to start over, pass "
+        "another journal",
     )
 
 

@@ -16,7 +16,7 @@ from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
 from inorder.host.credentials import redact
-from inorder.runtime.function_identity import qualified_name
+from inorder.runtime.code_identity import qualified_name
 from inorder.sinks.base import Entry
 from inorder.stage.contracts import WorkItem
 from inorder.stage.options import StageOptions
