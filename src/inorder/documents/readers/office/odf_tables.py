@@ -5,7 +5,7 @@ from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, Table
 
 from .cell_budget import CellBudget
 from .package import Attributes
-from .xlsx import CellLinks, Row, Spans, make_sheet_blocks
+from .sheet_tables import CellLinks, Row, Spans, make_sheet_blocks
 
 _ROWS_MAX = 1 << 20
 _REPEATED_MAX = 100

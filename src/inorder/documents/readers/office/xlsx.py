@@ -1,15 +1,15 @@
 """Reads Excel workbooks (XLSX): every visible sheet is a section, with a table for each block of rows.
 
 Cells have the values that Excel stored: formulas are not computed. Numbers with a date format become ISO dates, and
-those with a percent format percentages. Empty rows separate tables; a block of a single column is text.
+those with a percent format percentages.
 """
 
 import re
 from collections.abc import Sequence
 
-from inorder.documents.model import AnyBlock, Document, Heading, Link, Paragraph
+from inorder.documents.model import AnyBlock, Document, Heading, Paragraph
 from inorder.documents.readers.document import make_document
-from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
+from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
@@ -17,6 +17,7 @@ from .cell_budget import CELLS_MAX, CHARACTERS_MAX, CellBudget
 from .charts import read_chart
 from .number_formats import NumberFormats, format_number
 from .package import SHORT_NAMES, Attributes, EnoughError, Handler, Package, Relation, find_target, get_relation_id
+from .sheet_tables import CellLinks, Row, Spans, make_sheet_blocks
 
 MIMETYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SHEETS_MAX = 1_000
@@ -24,13 +25,10 @@ CHARTS_MAX = 1_000
 """Charts per sheet."""
 MERGES_MAX = 100_000
 _ROWS_MAX = 1 << 20
+_HIDDEN_NAMED_MAX = 5
+_TITLE_CHARACTERS_MAX = 31
+"""As many as Excel allows for the name of a sheet."""
 
-Row = dict[int, tuple[str, bool]]
-"""Text of each cell by column, and whether it is a number."""
-Spans = dict[tuple[int, int], tuple[int, int]]
-"""Rows and columns of each merged cell, by its first row and column."""
-CellLinks = dict[tuple[int, int], list[Link]]
-"""The links of each cell, by its row and column."""
 _LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"]+)"', re.I)
 _FORMULA_CHARACTERS_MAX = 2_000
 _LINKED_CELLS_MAX = 1_000
@@ -75,9 +73,15 @@ def read(data: bytes, name: str, passwords: Sequence[str] = ()) -> Document:
             blocks += [Heading(text=title, level=1), *found] if title else found
     if len(workbook.sheets) > SHEETS_MAX:
         budget.warnings.append(f"only the first {SHEETS_MAX:,} of {len(workbook.sheets):,} sheets were read")
-    if workbook.hidden_count:
-        budget.warnings.append(f"hidden sheets were left out: {workbook.hidden_count}")
+    if workbook.hidden:
+        budget.warnings.append(f"hidden sheets were left out: {_list_hidden(workbook.hidden)}")
     return make_document("xlsx", name, MIMETYPE, blocks, budget.warnings)
+
+
+def _list_hidden(titles: Sequence[str]) -> str:
+    """How many sheets are hidden, and the names of the first ones."""
+    named = ", ".join(repr(title[:_TITLE_CHARACTERS_MAX]) for title in titles[:_HIDDEN_NAMED_MAX])
+    return f"{len(titles)} ({named}{', ...' if len(titles) > _HIDDEN_NAMED_MAX else ''})"
 
 
 def _read_charts(package: Package, relations: dict[str, Relation], budget: TableBudget) -> list[AnyBlock]:
@@ -99,54 +103,14 @@ def _read_comments(package: Package, relations: dict[str, Relation], cells: Cell
     return comments.blocks
 
 
-def make_sheet_blocks(rows: dict[int, Row], spans: Spans, budget: TableBudget, links: CellLinks) -> "list[AnyBlock]":
-    """The tables and paragraphs of a sheet."""
-    blocks: list[AnyBlock] = []
-    group: list[int] = []
-    covered_until = -1
-    for number in [*sorted(rows), _ROWS_MAX * 2]:
-        if group and number > max(group[-1], covered_until) + 1:
-            blocks += _make_group(rows, spans, group, budget, links)
-            group = []
-        group.append(number)
-        for column in rows.get(number, ()):
-            covered_until = max(covered_until, number + spans.get((number, column), (1, 1))[0] - 1)
-    return blocks
-
-
-def _make_group(
-    rows: dict[int, Row], spans: Spans, group: list[int], budget: TableBudget, links: CellLinks
-) -> list[AnyBlock]:
-    left = min(min(rows[number]) for number in group)
-    right = max(max(rows[number]) for number in group)
-    if left == right:
-        return [
-            Paragraph(text=text, links=links.get((number, column), []))
-            for number in group
-            for column, (text, _) in rows[number].items()
-        ]
-    grid = TableGrid()
-    first = rows[group[0]]
-    has_header = len(group) > 1 and len(first) > 1 and not any(is_number for _, is_number in first.values())
-    for number in range(group[0], group[-1] + 1):
-        grid.new_row()
-        reached = left
-        for column, (text, _) in sorted(rows.get(number, {}).items()):
-            height, width = spans.get((number, column), (1, 1))
-            grid.skip(column - reached)
-            grid.add(text, min(height, group[-1] - number + 1), width, is_header=has_header and number == group[0])
-            grid.set_links(links.get((number, column), ()))
-            reached = column + width
-    return grid.finish(budget)
-
-
 class _Workbook(Handler):
     """The sheets of a workbook."""
 
     def __init__(self) -> None:
         self.sheets: list[tuple[str, str]] = []
         """Title, and id of the relationship."""
-        self.hidden_count = 0
+        self.hidden: list[str] = []
+        """Titles of sheets that are not shown."""
         self.is_1904 = False
         self.is_workbook = False
 
@@ -157,10 +121,11 @@ class _Workbook(Handler):
             case "x:workbookPr":
                 self.is_1904 = attributes.get("date1904") in ("1", "true")
             case "x:sheet":
+                title = collapse_whitespace(attributes.get("name", ""))
                 if attributes.get("state", "visible") == "visible":
-                    self.sheets.append((collapse_whitespace(attributes.get("name", "")), get_relation_id(attributes)))
+                    self.sheets.append((title, get_relation_id(attributes)))
                 else:
-                    self.hidden_count += 1
+                    self.hidden.append(title)
 
 
 class _Comments(Handler):
