@@ -195,7 +195,7 @@ class ServerCalls:
         """Whether the server answers the harmless question. It is not asked while it wants to be left alone."""
         if self._not_before_s > self._clock():
             return False
-        call = ServerCall(self._question, 1, self._clock() + self._limits.deadline_s)
+        call = ServerCall(self._question, 1, self._clock() + min(self._limits.check_s, self._limits.deadline_s))
         try:
             self._submit(call)
             self._wait_for_response(call)

@@ -38,13 +38,15 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The longest such wait. The server may ask for a longer one."""
     deadline_s: float = 120.0
     """Time for a request with all its retries and waits."""
+    check_s: float = 30.0
+    """Time for the harmless request that tells whether a server is down."""
     answer_bytes_max: int = 64 * 2**20
     """Size limit of a response: more than 32 vectors can have, so that a faulty server cannot exhaust memory."""
 
     def __post_init__(self) -> None:
         for name in ("in_flight", "burst", "texts_max", "attempts_max", "answer_bytes_max"):
             require(getattr(self, name) >= 1, f"option {name} must be at least 1, got {getattr(self, name)}")
-        for name in ("backoff_s", "backoff_s_max", "deadline_s"):
+        for name in ("backoff_s", "backoff_s_max", "deadline_s", "check_s"):
             require(getattr(self, name) > 0, f"option {name} must be above 0, got {getattr(self, name)}")
         require(self.tokens_charged in ("declared", "used"), "option tokens_charged must be declared or used")
         for name in ("rate_per_s", "tokens_per_minute"):

@@ -64,7 +64,7 @@ class Script:
     def __init__(self, *steps: Step, otherwise: "Step | None" = None) -> None:
         self._lock = threading.Lock()
         self._steps = list(steps)
-        self._otherwise = otherwise or well
+        self.otherwise = otherwise or well
         """What it does when no step is left."""
         self._arrived = threading.Semaphore(0)
         self.texts: list[list[str]] = []
@@ -81,7 +81,7 @@ class Script:
             self.texts.append(texts)
             self.in_flight += 1
             self.in_flight_max = max(self.in_flight_max, self.in_flight)
-            step = self._steps.pop(0) if self._steps else self._otherwise
+            step = self._steps.pop(0) if self._steps else self.otherwise
         self._arrived.release()
         return step
 

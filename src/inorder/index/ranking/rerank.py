@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.embed.providers.cross_encoder import open_cross_encoder
-from inorder.documents.embed.providers.registry import CROSS_ENCODER, PROVIDERS, open_dense
+from inorder.documents.embed.providers.registry import CROSS_ENCODER, PROVIDERS
 from inorder.documents.embed.providers.registry import KIND as PROVIDER
 from inorder.errors import require
 from inorder.extensions.registry import Plugin, Registry, list_named
 from inorder.index.hits import Hit
 
 from .fusion import MODEL_WEIGHT, dense_weight, scale
+from .question_provider import open_question_provider
 
 HITS_MAX = 50
 """Hits that are ordered again."""
@@ -64,7 +65,7 @@ def open_scorer(spec: str) -> tuple[Scorer, float]:
     if row == CROSS_ENCODER:
         require(bool(name), f"{CROSS_ENCODER} needs a folder or a name: {CROSS_ENCODER}:NAME")
         return open_cross_encoder(name).score, CROSS_ENCODER_WEIGHT
-    provider = open_dense(spec)
+    provider = open_question_provider(spec)
 
     def score(question: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         vectors = provider.embed([question, *texts])

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inorder.documents.embed.providers.registry import needs_trust, open_dense
+from inorder.documents.embed.providers.registry import needs_trust
 from inorder.errors import IntegrityError, OperatorError
 from inorder.extensions.trust import require_trusted
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
@@ -35,6 +35,7 @@ from .code_vectors import describe_code
 from .file_kinds import CHANGES, asks_for_changes, find_factor, lists_changes
 from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
 from .noise import measure_noise
+from .question_provider import open_question_provider
 
 _LENGTHENED = 8
 """A list is this many times as long if an answer has too few hits, because the question accepts few of its chunks."""
@@ -487,7 +488,7 @@ class Searcher:
         if spec not in self._providers:
             if needs_trust(spec):
                 require_trusted(self._data, "dense", spec)
-            self._providers[spec] = open_dense(spec)
+            self._providers[spec] = open_question_provider(spec)
         return self._providers[spec]
 
     def check_filters(self, filters: Filters) -> None:
