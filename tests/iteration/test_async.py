@@ -268,17 +268,33 @@ def test_options_that_do_not_fit_coroutines_are_refused(options: dict[str, Any],
     assert str(caught.value) == complaint
 
 
-def test_an_iteration_whose_loop_was_closed_ends_with_one_line() -> None:
-    async def begin() -> Any:
-        results = inorder.imap(double, itertools.count(), workers=2)
-        assert await anext(results) == 0
-        return results
-
-    results = run(begin())
-    with pytest.raises(inorder.OperatorError, match="began on another event loop, which is closed"):
-        run(anext(results))
+@pytest.mark.filterwarnings("ignore:.*was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "idle"])
+@pytest.mark.parametrize("is_async", [True, False], ids=["asynchronous input", "input"])
+@pytest.mark.parametrize(("function", "where"), [(double, None), (triple, "threads")], ids=["coroutines", "threads"])
+def test_an_iteration_on_another_loop_than_its_own_ends_with_one_line(
+    function: Any, where: Any, is_async: bool, is_closed: bool
+) -> None:
+    items: Any = count_to(10_000) if is_async else range(10_000)
+    results = inorder.imap(function, items, workers=2, where=where)
+    first = asyncio.new_event_loop()
+    assert first.run_until_complete(take(results)) == 0
+    if is_closed:
+        first.close()
+    state = "which is closed" if is_closed else "and goes on there"
+    with pytest.raises(
+        inorder.OperatorError, match=f"began on another event loop, {state}; begin a new iteration here"
+    ):
+        run(take(results))
     with pytest.raises(StopAsyncIteration):
-        run(anext(results))
+        run(take(results))
+    if not is_closed:
+        first.run_until_complete(asyncio.sleep(0))
+        first.close()
+
+
+async def take(results: Any) -> Any:
+    return await anext(results)
 
 
 @pytest.mark.process

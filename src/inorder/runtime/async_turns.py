@@ -151,10 +151,16 @@ class AsyncInput:
             self._task = self._loop.create_task(self._read())
 
     async def close(self) -> None:
-        """Stop reading, and close the input if it is a generator that was not read to its end."""
-        if self._task is not None:
+        """Stop reading, and close the input if it is a generator that was not read to its end. On another event loop
+        than that of the input, do not wait; on one that is closed nothing runs."""
+        if self._task is None or self._task.done():
+            return
+        loop = self._task.get_loop()
+        if loop is asyncio.get_running_loop():
             self._task.cancel()
             await asyncio.wait([self._task])
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(self._task.cancel)
 
     def _on_hungry(self) -> None:
         """Called by the thread that reads the feed."""
