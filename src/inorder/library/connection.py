@@ -27,6 +27,9 @@ _MAKE_AGAIN = "run `inorder run SRC` again: everything is made again from the so
 _REBUILD = f"remove it and {_MAKE_AGAIN}"
 WRITE_AGAIN = "run `inorder run SRC` again, which writes it"
 """What mends a file with vectors."""
+_SHARED, _UNCHANGED, _ALONE = "mode=ro", "immutable=1", "mode=ro&vfs=unix-none"
+"""How a library is opened: beside others; on a medium that cannot be written; and there with a log beside it. To read a
+log, SQLite needs a file of shared memory, unless it has the library to itself."""
 _LOCKED_S = 5.0
 """For how long a reader waits for a program that has locked the whole library. A run never does, except for a moment
 when it begins after a crash."""
@@ -54,6 +57,10 @@ class LibraryConnection(sqlite3.Connection):
     row of `files` lies, as seen from the current folder. What both know of the library is read again by `refresh`.
     """
 
+    uri: str
+    """With which it was opened."""
+    locking_mode: str
+    """With which it is read."""
     _version = -1
     _forget_texts: Callable[[], None] | None = None
 
@@ -164,19 +171,24 @@ def connect_library(data: str) -> LibraryConnection:
         _require_whole(path, find_damage_before_reading(data))
     with translate_library_errors(path):
         try:
-            return _connect(path, "mode=ro")
+            return _connect(path, _SHARED)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _READ_ONLY:
                 raise
         if not _has_log(path):
-            return _connect(path, "immutable=1")  # a medium that cannot be written
-        with closing(sqlite3.connect(path)) as connection:  # undoes what an interrupted run has left
-            connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        return _connect(path, "mode=ro")
+            return _connect(path, _UNCHANGED)
+        try:
+            with closing(sqlite3.connect(path)) as connection:  # undoes what an interrupted run has left
+                connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _READ_ONLY:
+                raise
+            return _connect(path, _ALONE)
+        return _connect(path, _SHARED)
 
 
 def _has_log(path: str) -> bool:
-    """Whether there are changes beside the database, which cannot be read without writing."""
+    """Whether there are changes beside the database, which are read with it."""
     return any(os.path.exists(name) and os.path.getsize(name) for name in (f"{path}-wal", f"{path}-journal"))
 
 
@@ -185,7 +197,9 @@ def _connect(path: str, mode: str) -> LibraryConnection:
     connection = sqlite3.connect(
         uri, uri=True, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False, factory=LibraryConnection
     )
+    connection.uri, connection.locking_mode = uri, "EXCLUSIVE" if mode == _ALONE else "NORMAL"
     try:
+        connection.execute(f"PRAGMA locking_mode={connection.locking_mode}")
         if not has_tables(connection):
             raise OperatorError(f"no library in {os.path.dirname(path)}; make one with `inorder run SRC`")
         check_format(connection, path)

@@ -4,7 +4,6 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing, suppress
-from urllib.parse import quote
 
 from inorder.errors import IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem, make_directories
@@ -76,13 +75,15 @@ def export_search_copy(data: str, target: str) -> None:
 
 
 def _copy(data: str, target: str, path: str) -> None:
+    with closing(connect_library(data)) as library:
+        uri, locking_mode = library.uri, library.locking_mode
     with closing(sqlite3.connect(path, isolation_level=None, uri=True)) as connection:
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.executescript(TABLES)
         connection.execute(f"PRAGMA user_version={FORMAT}")
-        source = f"file:{quote(os.fsencode(os.path.abspath(library_path(data))))}?mode=ro"
-        connection.execute("ATTACH ? AS source", (source,))
+        connection.execute(f"PRAGMA locking_mode={locking_mode}")  # of what is attached from now on, too
+        connection.execute("ATTACH ? AS source", (uri,))
         connection.execute("BEGIN")
         for table in _WHOLE:
             connection.execute(f"DELETE FROM main.{table}")
