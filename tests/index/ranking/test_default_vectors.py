@@ -45,9 +45,10 @@ def test_what_has_no_word_in_common_is_found_by_default(runs: FolderRuns) -> Non
 
 
 @pytest.mark.slow
-def test_a_question_that_means_nothing_is_not_answered(runs: FolderRuns) -> None:
-    assert ask(runs, "xqzwv plugh").hits == []
-    assert len(ask(runs, "xqzwv plugh", mode="dense").hits) == len(DOCUMENTS)
+@pytest.mark.parametrize("mode", ["auto", "dense"])
+def test_a_question_that_means_nothing_is_not_answered(runs: FolderRuns, mode: str) -> None:
+    assert ask(runs, "xqzwv plugh", mode=mode).hits == []
+    assert len(ask(runs, "car repair", mode=mode).hits) == len(DOCUMENTS)
 
 
 @pytest.mark.slow
