@@ -2,7 +2,7 @@
 
 import pytest
 
-from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.core.transitions import State
 from inorder.engines.answering import AnsweringEngine
 from inorder.engines.base import Batch, Task
@@ -98,6 +98,16 @@ def test_the_limit_of_the_worker_holds_again_after_its_own_pull(engine: Answerin
     assert engine.poll(None) == [Pulled(0, 1)]
     give(engine, 2)
     assert engine.poll(None)[-1] == Pulled(0, 4)
+
+
+def test_a_worker_gets_no_more_than_it_asked_for_itself(engine: AnsweringEngine, workers: Workers) -> None:
+    give(engine, 0, 2)
+    assert engine.poll(None)[-1] == Pulled(0, 8)
+    give(engine, 4, 5, 7, 9, 10)
+    assert [task.seq for batch in workers.given for task in batch.tasks] == [5, 7]
+    events = engine.poll(None)
+    assert list_finished(events) == [4]
+    assert events[-1] == Returned(0, [9, 10])
 
 
 def test_nothing_is_answered_in_the_name_of_a_worker_that_is_lost(engine: AnsweringEngine, workers: Workers) -> None:

@@ -161,8 +161,9 @@ def quiet_engine(held_at: Gate, then: Callable[[], object]) -> type[QuietEngine]
 
 def alive() -> set[threading.Thread]:
     """The threads of this process; those of an engine are the ones that were not there before it. Not counted: the one
-    that starts processes, which serves all engines and stays."""
-    return {thread for thread in threading.enumerate() if not thread.name.startswith("inorder-lane-spawner-")}
+    that starts processes, which serves all engines and stays, and the one that waits for the end of the program."""
+    staying = ("inorder-lane-spawner-", "inorder-exit")
+    return {thread for thread in threading.enumerate() if not thread.name.startswith(staying)}
 
 
 def wait_for_end(threads: Iterable[threading.Thread]) -> bool:

@@ -8,13 +8,14 @@ result counts as handed over by the attempt, which is offered it.
 from collections.abc import Callable
 from typing import Any
 
-from inorder.core.events import Envelope, Event, Finished, HandedOver, Pulled, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, HandedOver, Pulled, Returned, WorkerLost
 
 from .base import Batch, Engine, Task
 
 _GROWTH = 4
 _LIMIT_MAX = 256
-"""A batch of items that are all answered takes no time, and the next one may be longer."""
+"""A batch of items that are all answered takes no time, and the next one may be longer. A worker is given no more of it
+than it asked for itself."""
 
 Answer = Callable[[Task], Envelope | bytes | None]
 """Returns the result of an item, or a partial one that a worker goes on from; None: a worker must run it."""
@@ -35,8 +36,8 @@ class AnsweringEngine:
         self._answer = answer
         self._offer = offer
         self._events: list[Event] = []
-        self._limits: dict[int, int] = {}
-        """The limit of each worker's latest pull; a worker that is lost has none."""
+        self._limits: dict[int, tuple[int, int]] = {}
+        """What each worker asked for itself, and in its latest pull, which may be more; one that is lost has none."""
 
     def start(self) -> None:
         """Start the workers."""
@@ -44,14 +45,19 @@ class AnsweringEngine:
 
     def dispatch(self, batch: Batch) -> None:
         """Answer what can be answered of the batch, and give the rest to the worker."""
-        limit = self._limits.get(batch.worker)
-        if limit is None:
+        limits = self._limits.get(batch.worker)
+        if limits is None:
             self._engine.dispatch(batch)
             return
+        own_limit, limit = limits
         answer = self._answer
         answered: list[Envelope] = []
         rest: list[Task] = []
+        returned: list[int] = []
         for task in batch.tasks:
+            if len(rest) >= own_limit:
+                returned.append(task.seq)
+                continue
             found = answer(task)
             if found is None:
                 rest.append(task)
@@ -62,10 +68,13 @@ class AnsweringEngine:
                 rest.append(task._replace(item=self._offer(task.item, found)))
         if answered:
             self._events.append(Finished(batch.worker, answered))
+        if returned:
+            self._events.append(Returned(batch.worker, returned))
         if rest:
             self._engine.dispatch(batch._replace(tasks=rest))
         else:
-            limit = self._limits[batch.worker] = max(limit, min(limit * _GROWTH, _LIMIT_MAX))
+            limit = max(limit, min(limit * _GROWTH, _LIMIT_MAX))
+            self._limits[batch.worker] = own_limit, limit
             self._events.append(Pulled(batch.worker, limit))
 
     def stop_worker(self, worker: int, reason: str) -> None:
@@ -79,7 +88,7 @@ class AnsweringEngine:
         found = self._engine.poll(0.0 if events else timeout_s)
         for event in found:
             if isinstance(event, Pulled):
-                self._limits[event.worker] = event.limit
+                self._limits[event.worker] = event.limit, event.limit
             elif isinstance(event, WorkerLost):
                 self._limits.pop(event.worker, None)
         return events + found if events else found
