@@ -207,6 +207,37 @@ def test_a_public_name_does_not_lead_to_this_machine(bucket: Bucket, web: WebSer
 
 
 @pytest.mark.req("ROB-1")
+@pytest.mark.parametrize(
+    "number",
+    [
+        "::1",
+        "::ffff:127.0.0.1",
+        "::127.0.0.1",
+        "::ffff:0:7f00:1",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a01:203",
+        "64:ff9b:1::7f00:1",
+        "2002:7f00:1::1",
+        "2002:c0a8:101::",
+        "2001:0:7f00:1::80ff:fffe",
+        "fe80::1%2",
+        "fec0::1",
+        "fd00::1",
+        "ff02::1",
+    ],
+)
+def test_a_public_name_does_not_lead_to_a_machine_of_this_network_by_a_number_of_ipv6(
+    bucket: Bucket, web: WebServer, monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    resolved = (socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (number, web.server_port, 0, 0))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *arguments, **options: [resolved])
+    ended = bucket.run("doctags", f"http://docs.example.com:{web.server_port}/page.md")
+    assert ended.code == 2
+    assert REFUSED in ended.stderr
+    assert web.gets == []
+
+
+@pytest.mark.req("ROB-1")
 @pytest.mark.usefixtures("public")
 def test_a_redirect_of_a_public_address_does_not_lead_to_this_machine(bucket: Bucket, web: WebServer) -> None:
     outside = WebServer(("127.0.0.2", 0))
@@ -238,6 +269,12 @@ def test_an_archive_at_a_public_address_does_not_lead_to_this_machine(bucket: Bu
         ("http://10.1.2.3/a", True),
         ("http://[::1]:80/a", True),
         ("http://[::ffff:127.0.0.1]/a", True),
+        ("http://[::ffff:8.8.8.8]/a", False),
+        ("http://[64:ff9b::7f00:1]/a", True),
+        ("http://[64:ff9b::808:808]/a", False),
+        ("http://[2002:a01:203::1]/a", True),
+        ("http://[2002:808:808::1]/a", False),
+        ("http://[fe80::1%25eth0]/a", True),
         ("http://169.254.169.254/a", True),
         ("http://docs.example.com/a", False),
         ("http://8.8.8.8/a", False),

@@ -20,6 +20,11 @@ _PIECE_BYTES = 2**20
 _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa")
 """Names that no public server has."""
 
+_IPV4_LAST = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")))
+"""Networks whose addresses end with one of IPv4: mapped, translated (SIIT), compatible, NAT64."""
+_PRIVATE_NETWORKS = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "5f00::/16")))
+"""NAT64 and segments of a network of one's own, which `ipaddress` does not know."""
+
 
 class RefusedAddress(OSError):
     """A connection to a loopback or private address, which was not asked for."""
@@ -40,9 +45,19 @@ def has_local_host(address: str) -> bool:
 
 def _is_public(address: str) -> bool:
     """Whether the number of a machine is public. Raises ValueError if it is no number."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_global
+    found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.is_site_local or any(found in network for network in _PRIVATE_NETWORKS):
+            return False
+        found = _find_embedded(found) or found
+    return found.is_global and not found.is_multicast
+
+
+def _find_embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that the system or a router takes out of an IPv6 address, and connects to; None: none."""
+    if any(address in network for network in _IPV4_LAST):
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.sixtofour
 
 
 async def open_client(*, reaches_private: bool, **options: Any) -> "aiohttp.ClientSession":
