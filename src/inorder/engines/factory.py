@@ -66,7 +66,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
         require(self.classify is None or callable(self.classify), "classify must be a function of one exception")
         for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
             is_given = getattr(self, name) is not None
-            require(self.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")
+            require(self.has_processes or not is_given, f"{name} needs worker processes")
 
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:

@@ -323,5 +323,6 @@ def pickle_function(function: Callable[[Any], Any]) -> bytes:
         name = getattr(function, "__qualname__", repr(function))
         raise OperatorError(
             f"{name} cannot be sent to a worker process ({type(error).__name__}: {error}): it, or what it uses of the "
-            "main script, holds an open file, a lock or a connection; open that in the function, or run it in threads"
+            "main script, holds an open file, a lock or a connection; open that in the function, or run it in threads: "
+            "where='threads', for a stage policy='io'"
         ) from error
