@@ -17,6 +17,7 @@ from typing import Any
 MODULES = (
     "inorder",
     "inorder.dataset",
+    "inorder.errors",
     "inorder.lanes",
     "inorder.plugins",
     "inorder.sinks",
@@ -45,9 +46,9 @@ def page() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _public_names(module: ModuleType) -> list[str]:
-    """Functions first, then everything else, each by name."""
-    names = [name for name in module.__all__ if not name.startswith("__")]
+def list_public_names(module: ModuleType) -> list[str]:
+    """List the names that others may use: functions first, then everything else, each by name."""
+    names = [name for name in dir(module) if not name.startswith("__")]
     return sorted(names, key=lambda name: (not inspect.isfunction(getattr(module, name)), name))
 
 
@@ -55,7 +56,7 @@ def _find_homes(modules: list[ModuleType]) -> dict[int, str]:
     """Where each object is described: in the most specific module that exports it."""
     homes: dict[int, str] = {}
     for module in sorted(modules, key=lambda module: -module.__name__.count(".")):
-        for name in _public_names(module):
+        for name in list_public_names(module):
             homes.setdefault(id(getattr(module, name)), module.__name__)
     return homes
 
@@ -65,7 +66,7 @@ def _assign_anchors(modules: list[ModuleType], homes: dict[int, str]) -> dict[in
     anchors: dict[int, str] = {}
     seen: Counter[str] = Counter()
     for module in modules:
-        for name in _public_names(module):
+        for name in list_public_names(module):
             identity = id(getattr(module, name))
             if homes[identity] == module.__name__:
                 anchor = name.lower()
@@ -77,7 +78,7 @@ def _assign_anchors(modules: list[ModuleType], homes: dict[int, str]) -> dict[in
 def _module_section(module: ModuleType, homes: dict[int, str], anchors: dict[int, str]) -> Iterator[str]:
     yield f"## `{module.__name__}`"
     yield inspect.cleandoc(module.__doc__ or "").split("\n\n")[0]
-    names = _public_names(module)
+    names = list_public_names(module)
     values = [getattr(module, name) for name in names]
     rows = [(f"[`{name}`](#{anchors[id(v)]})", _first_sentence(v)) for name, v in zip(names, values, strict=True)]
     yield _table(("name", "purpose"), rows)

@@ -11,7 +11,8 @@ from inorder.lazy_names import make_getattr
 from inorder.version import __version__
 
 if TYPE_CHECKING:
-    from inorder.dataset.dataset import Dataset, open
+    from inorder.dataset.dataset import Dataset
+    from inorder.dataset.dataset import open as open
     from inorder.engines.ray.options import RayOptions
     from inorder.errors import (
         BusyError,
@@ -63,9 +64,9 @@ __all__ = [
     "WorkItem",
     "__version__",
     "imap",
-    "open",
     "run_stage",
 ]
+# Without `open`: `from inorder import *` shadows no builtin.
 
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
     __getattr__ = make_getattr(
@@ -122,4 +123,4 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "open"])

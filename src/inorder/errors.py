@@ -30,7 +30,6 @@ __all__ = [
     "ReadError",
     "StageError",
     "SyncError",
-    "require",
 ]
 
 
@@ -198,7 +197,11 @@ class InfrastructureError(InorderError):
 
 
 class SyncError(InfrastructureError):
-    """The disk did not confirm a write. Data that was written may be readable and still not durable."""
+    """The disk did not confirm a write. Data that was written may be readable and still not durable.
+
+    >>> issubclass(SyncError, InfrastructureError)
+    True
+    """
 
 
 class OperatorError(InorderError, ValueError):
@@ -255,3 +258,7 @@ class InvariantViolation(InorderError):
         if self.snapshot is None:
             return self.message
         return f"{self.message} | snapshot: {msgspec.json.encode(self.snapshot).decode()}"
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -56,7 +56,9 @@ def test_a_mapping_that_is_no_function_is_refused() -> None:
 @pytest.mark.process
 def test_a_mapping_that_cannot_be_sent_to_a_process_is_refused_with_what_to_do() -> None:
     held = threading.Lock()
-    with pytest.raises(inorder.OperatorError, match=r"raise_kind cannot be sent to a worker process.*lock.*: where='threads'"):
+    with pytest.raises(
+        inorder.OperatorError, match=r"raise_kind cannot be sent to a worker process.*lock.*: where='threads'"
+    ):
         inorder.imap(raise_kind, ["bug"], options=inorder.RunOptions(classify=lambda error: held and None))
 
 

@@ -10,7 +10,8 @@ from inorder.lazy_names import make_getattr
 if TYPE_CHECKING:
     from inorder.dataset.boxes import PageBox
     from inorder.dataset.content_tables import ContentTable
-    from inorder.dataset.dataset import Dataset, SearchWhere, open
+    from inorder.dataset.dataset import Dataset, SearchWhere
+    from inorder.dataset.dataset import open as open
     from inorder.dataset.document import DatasetDocument
     from inorder.dataset.export.options import ExportOutcome
     from inorder.dataset.rows import Rows
@@ -33,8 +34,8 @@ __all__ = [
     "SearchAnswer",
     "SearchWhere",
     "SparseTerms",
-    "open",
 ]
+# Without `open`: `from inorder.dataset import *` shadows no builtin.
 
 if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
     __getattr__ = make_getattr(
@@ -59,4 +60,4 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "open"])

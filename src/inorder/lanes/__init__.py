@@ -22,3 +22,7 @@ __all__ = [
     "TaskState",
     "Ticket",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -116,7 +116,9 @@ def test_a_refused_run_can_be_run_again(place: Place) -> None:
 @pytest.mark.process
 def test_a_worker_that_cannot_travel_is_refused_with_what_to_do(place: Place) -> None:
     held = threading.Lock()
-    with pytest.raises(inorder.OperatorError, match=r"cannot be sent to a worker .*lock.*open that in the function.*policy='io'"):
+    with pytest.raises(
+        inorder.OperatorError, match=r"cannot be sent to a worker .*lock.*open that in the function.*policy='io'"
+    ):
         place.run([place.item("a")], lambda item: held, policy="cpu")
     assert place.run([inorder.WorkItem(item_id="a")], nothing, policy="cpu").succeeded == 1
 
