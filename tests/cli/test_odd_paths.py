@@ -120,6 +120,12 @@ def test_paths_on_the_command_line_may_be_spelled(here: Path) -> None:
     assert entry["args"][-1] == spell(str(here / os.fsdecode(b"data\xfc")))
 
 
+def test_nothing_in_code_has_such_a_name(here: Path) -> None:
+    ended = call(here, "graph", os.fsdecode(b"none\xff"))
+    assert ended.code == 2
+    assert "no function, method or class none\\udcff in the index" in ended.err
+
+
 @pytest.mark.parametrize("command", ["show", "forget", "symbols", "explain"])
 def test_a_name_that_nothing_has_is_spelled_once(here: Path, command: str) -> None:
     ended = call(here, command, os.fsdecode(b"dir/none\xff.md"))

@@ -48,7 +48,11 @@ def verify(folder: Path) -> CommandResult:
 def mend(folder: Path, path: str, message: str) -> None:
     """Do what a finding says."""
     remedy = message.rpartition("; ")[2]
-    if "remove" in remedy and "next run" not in remedy:
+    if "move it away" in remedy:
+        away = folder / "away"
+        away.mkdir(exist_ok=True)
+        (folder / "data" / path).rename(away / Path(path).name)
+    elif "remove" in remedy and "next run" not in remedy:
         named = re.search(r"remove (library\.\S+)", remedy)
         target = folder / "data" / (named[1] if named else path)
         target.unlink(missing_ok=True)
@@ -68,6 +72,16 @@ def flip(path: Path, place: float) -> None:
 
 def append(path: Path, content: bytes) -> None:
     path.write_bytes(path.read_bytes() + content)
+
+
+def pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def displace(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    (path / "inside").mkdir(parents=True)
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -118,6 +132,16 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "manifest lost": lambda folder: manifest(folder).unlink(),
     "manifest empty": lambda folder: cut(manifest(folder), 0),
     "manifest of zeros": lambda folder: manifest(folder).write_bytes(bytes(2000)),
+    "library is a FIFO": lambda folder: pipe(folder / "data/library.sqlite"),
+    "library is a folder": lambda folder: displace(folder / "data/library.sqlite"),
+    "log is a FIFO": lambda folder: pipe(folder / "data/library.sqlite-wal"),
+    "checksums are a FIFO": lambda folder: pipe(folder / "data/library.sums"),
+    "vectors are a FIFO": lambda folder: pipe(find_vectors(folder)),
+    "vectors are a folder": lambda folder: displace(find_vectors(folder)),
+    "journal is a FIFO": lambda folder: pipe(folder / JOURNAL),
+    "journal is a folder": lambda folder: displace(folder / JOURNAL),
+    "manifest is a FIFO": lambda folder: pipe(manifest(folder)),
+    "lock is a FIFO": lambda folder: (pipe(folder / "data/locks/run.lock"), pipe(folder / "data/locks/models.lock")),
 }
 UNNOTICED = {"lock of a dead process", "new checksums", "journal.distrusted"}
 """Files that the next run replaces, and the mark of a failed sync, which it removes."""

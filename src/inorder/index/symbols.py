@@ -141,6 +141,7 @@ def name_values(path: str) -> tuple[str, str, str]:
 
 def call_graph(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
     """The definitions of a name, the calls to it, and the calls that it makes."""
+    name = spell(name)
     definitions = find_definitions(connection, name, _COUNT_MAX, is_exact=True)
     return {
         "name": name,

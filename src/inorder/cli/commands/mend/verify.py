@@ -38,6 +38,7 @@ from .verify_library import (
     check_journal,
     check_library,
     check_mark,
+    find_irregular,
     find_mark,
 )
 
@@ -51,13 +52,16 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
     Prints one line per problem, with what to do: results in the library that are missing or altered, an index or
     vectors that do not match them, torn or altered manifests and journals, runs that have not ended, and files that
     interrupted runs left behind. Of your own stages: outputs and fingerprints that are missing or altered, inputs that
-    have changed since they were processed, and files that no manifest names.
+    have changed since they were processed, and files that no manifest names. If a FIFO, a device or a folder is in the
+    place of a file, nothing else is checked.
 
     Exit codes: 0 no problems, 6 problems found, 5 a run is going on.
     """
     directory = open_data(data)
     names = OutputNames()
-    checks = [StageCheck(directory, stage, names.add) for stage in directory.stages()]
+    irregular = list(find_irregular(directory.root))
+    stages = [] if irregular else directory.stages()
+    checks = [StageCheck(directory, stage, names.add) for stage in stages]
     count = 0
 
     def find() -> Iterator[Problem]:
@@ -65,7 +69,7 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
         found = [check.find_problems() for check in checks]
         if directory.has_library:
             found.insert(0, check_library(directory))
-        for problem in chain(*found, find_orphans(directory.root, names)):
+        for problem in irregular or chain(*found, find_orphans(directory.root, names)):
             count += 1
             yield problem
 
@@ -73,7 +77,7 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
         return {"count": count, "stages": len(checks), "items": sum(check.outputs_checked for check in checks)}
 
     with contextlib.ExitStack() as stack:
-        for name in (*(PASSES if directory.has_library else ()), *directory.stages()):
+        for name in () if irregular else (*(PASSES if directory.has_library else ()), *stages):
             if (lock := directory.lock_if_writable(name)) is not None:
                 stack.callback(lock.release)
         if as_json:
@@ -85,8 +89,8 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
         raise typer.Exit(Exit.INTEGRITY)
     checked = ["the library is as it was written"] if directory.has_library else []
     if checks:
-        stages, items = pluralize(len(checks), "stage"), pluralize(totals()["items"], "item")
-        checked.append(f"{stages}, outputs of {items} checked")
+        items = pluralize(totals()["items"], "item")
+        checked.append(f"{pluralize(len(checks), 'stage')}, outputs of {items} checked")
     info(f"no problems: {'; '.join(checked)}")
 
 

@@ -1,13 +1,17 @@
 """The part of `inorder verify` that checks the library, the manifests of its steps, and the journals of its runs."""
 
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import chain
 from typing import NamedTuple
 
-from inorder.cli.data_dir import DataDirectory, JournalState
+from inorder.cli.data_dir import DataDirectory, JournalState, list_files
 from inorder.cli.output import pluralize
+from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.host.regular_file import NOT_REGULAR
 from inorder.journal.scan import ScanVerdict
 from inorder.library.connection import NAME as LIBRARY
 from inorder.library.reader import LibraryReader
@@ -20,6 +24,8 @@ MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unf
 ORPHANED, LEFTOVER, OUTDATED = "orphaned", "leftover", "outdated"
 _AGAIN = "run the same command again"
 _STATUSES = ("success", "failure")
+_FILES_ONLY = ("", "journal", "locks", "manifests", "telemetry")
+"""Folders of DATA that have no folders in them; DATA itself has none whose name is that of a file of the library."""
 
 
 class Problem(NamedTuple):
@@ -30,6 +36,25 @@ class Problem(NamedTuple):
     path: str
     """Relative to DATA; absolute for an input."""
     message: str
+
+
+def find_irregular(root: str) -> Iterator[Problem]:
+    """Find what is in the place of a file of DATA, but is none: a FIFO, a device, a folder. Nothing that needs the file
+    can be checked."""
+    for path in chain(list_files(root), _list_misplaced_folders(root)):
+        with suppress(OSError):
+            if not stat.S_ISREG(os.stat(os.path.join(root, path)).st_mode):
+                message = f"it is {NOT_REGULAR}; move it away, and {_AGAIN}"
+                yield Problem(ALTERED, "", escape_surrogates(path), message)
+
+
+def _list_misplaced_folders(root: str) -> Iterator[str]:
+    """Folders in places that only files have."""
+    for folder in _FILES_ONLY:
+        with suppress(OSError), os.scandir(os.path.join(root, folder)) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False) and (folder or entry.name.startswith("library.")):
+                    yield os.path.join(folder, entry.name)
 
 
 def check_journal(journal: JournalState | None, name: str, stage: str, again: str) -> Iterator[Problem]:
