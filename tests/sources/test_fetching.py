@@ -1,5 +1,6 @@
 """Reads through the lane: retries, pauses, ranges, and what is kept."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from inorder.sources.fetching import Fetcher
 from inorder.sources.limits import FetchLimits
 from inorder.sources.problems import RemoteProblem, translate_problem
 from inorder.sources.remote_input import GROUP_BYTES, RemoteInput, count_group
-from inorder.sources.stores import ObjectInfo, Store
+from inorder.sources.stores import BucketStore, ObjectInfo, Store
 
 ADDRESS = "s3://bucket/a"
 
@@ -173,3 +174,28 @@ def make_input(size: int) -> RemoteInput:
 )
 def test_a_group_is_bounded_in_bytes_and_has_only_remote_inputs(sizes: list[int | None], expected: int) -> None:
     assert count_group([None if size is None else make_input(size) for size in sizes]) == expected
+
+
+@pytest.mark.req("ROB-1")
+def test_a_store_that_sends_objects_as_a_whole_has_the_time_of_the_least_rate(
+    monkeypatch: pytest.MonkeyPatch, fetcher: Fetcher
+) -> None:
+    """As those of Google and Azure do."""
+    from fsspec.asyn import AsyncFileSystem
+
+    class SlowBucket(AsyncFileSystem):  # type: ignore[misc]
+        async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+            if path == "stalled":
+                await asyncio.Event().wait()
+            return b"abc"
+
+        async def _info(self, path: str, **_: Any) -> dict[str, Any]:
+            return {"name": path, "size": 3, "type": "file", "etag": "version"}
+
+    monkeypatch.setattr("inorder.sources.web.WINDOW_S", 0.1)
+    store = BucketStore("gs", SlowBucket(skip_instance_cache=True))
+    described = store._describe(store.find("a"))
+    assert fetcher.read(store, described, ADDRESS) == b"abc"
+    with pytest.raises(RemoteProblem, match=r"3 bytes did not arrive in 0 s; .*fetch_bytes_per_s_min") as caught:
+        fetcher.read(store, described._replace(path="stalled"), ADDRESS)
+    assert caught.value.kind == "slow"

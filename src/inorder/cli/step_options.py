@@ -152,7 +152,7 @@ OWN = {
         _content(
             "fetch_bytes_per_s_min",
             IntegerType(0, 10**9, unit="bytes/s"),
-            "Least rate at which a web server must answer, over 30 s; 0 waits for any.",
+            "Least rate at which a remote source must answer, over 30 s; 0 waits for any.",
         ),
         _content(
             "fetch_private",

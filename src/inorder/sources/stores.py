@@ -22,7 +22,7 @@ from .address import Address, parse_address
 from .limits import WINDOW_S, FetchLimits
 from .problems import CHANGED, RemoteProblem
 from .protocols import find_protocol, is_same_version, make_fingerprint
-from .web import SlowResponse, has_local_host, open_client, receive
+from .web import SlowResponse, finish, has_local_host, open_client, read_slowly, receive
 
 _PIECE_BYTES = 2**20
 _WEB = ("http", "https")
@@ -83,8 +83,17 @@ class Store:
 
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
         """Read an object, or a range of it."""
-        found: bytes = self.filesystem.cat_file(source.path, start, stop)
-        return found
+        if not getattr(self.filesystem, "async_impl", False):
+            found: bytes = self.filesystem.cat_file(source.path, start, stop)
+            return found
+        from fsspec.asyn import sync
+
+        byte_count = source.size if start is None or stop is None else stop - start
+        content = self.filesystem._cat_file
+        arrived: bytes = sync(
+            self.filesystem.loop, lambda: finish(content(source.path, start, stop), byte_count, self._limits)
+        )
+        return arrived
 
     def check(self, source: ObjectInfo, address: str) -> None:
         """Raises `RemoteProblem` if an object is no longer what was listed."""
@@ -130,8 +139,11 @@ class SftpStore(Store):
             return super().list_folder(path)
 
     def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
-        with self._connected():
-            return super().read(source, start, stop)
+        with self._connected(), self.filesystem.open(source.path, "rb") as file:
+            file.seek(start or 0)
+            left = None if stop is None else stop - (start or 0)
+            cut = self.filesystem.client.get_transport().close
+            return read_slowly(_limit(file.read, left), self._limits, cut)
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
@@ -140,6 +152,21 @@ class SftpStore(Store):
             if transport is None or not transport.is_active():
                 self.filesystem._connect()
             yield
+
+
+def _limit(read: Callable[[int], bytes], byte_count: int | None) -> Callable[[int], bytes]:
+    """A function that reads no more than so many bytes altogether."""
+    left = byte_count
+
+    def read_next(size: int) -> bytes:
+        nonlocal left
+        if left is not None:
+            size = left if size < 0 else min(size, left)
+        piece = read(size)
+        left = None if left is None else left - len(piece)
+        return piece
+
+    return read_next
 
 
 class HttpStore(Store):
@@ -241,9 +268,10 @@ class S3Store(BucketStore):
 
     async def _get(self, **options: str) -> bytes:
         response = await self.filesystem._call_s3("get_object", **options)
+        found = bytearray()
         async with response["Body"] as body:
-            found: bytes = await body.read()
-        return found
+            await receive(body.read, self._limits, found.extend)
+        return bytes(found)
 
     def _call(self, method: str, **options: Any) -> Any:
         from fsspec.asyn import sync

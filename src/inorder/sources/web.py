@@ -7,6 +7,7 @@ names a machine of his own network as the source may read from it.
 
 import ipaddress
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -77,6 +78,52 @@ def _open_public_socket(resolved: tuple[Any, ...]) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
+async def finish(read: Awaitable[bytes], byte_count: int, limits: FetchLimits) -> bytes:
+    """Return a response that arrives as a whole. Raises SlowResponse if it takes longer than it would with the least
+    rate; `byte_count` is its size, and below 0 if that is not known."""
+    import asyncio  # slow to import
+
+    is_limited = limits.bytes_per_s_min > 0 and byte_count >= 0
+    limit_s = WINDOW_S + byte_count / limits.bytes_per_s_min if is_limited else None
+    timeout = asyncio.timeout(limit_s)
+    try:
+        async with timeout:
+            return await read
+    except TimeoutError:
+        if not timeout.expired():
+            raise
+        raise SlowResponse(f"{byte_count:,} bytes did not arrive in {limit_s:,.0f} s") from None
+
+
+def read_slowly(read: Callable[[int], bytes], limits: FetchLimits, cut: Callable[[], object]) -> bytes:
+    """Return what a function reads that blocks. Raises SlowResponse if it arrives with less than the least rate: then
+    `cut` is called in another thread, and must make `read` raise an exception."""
+    wanted = int(limits.bytes_per_s_min * WINDOW_S)
+    if wanted <= 0:
+        return read(-1)
+    found = bytearray()
+    while True:
+        is_cut = threading.Event()
+        timer = threading.Timer(WINDOW_S, lambda now=is_cut: (now.set(), cut()))
+        timer.start()
+        try:
+            piece = read(wanted)
+        except Exception as error:
+            if is_cut.is_set():
+                raise make_slow(limits) from error
+            raise
+        finally:
+            timer.cancel()
+        if not piece:
+            return bytes(found)
+        found += piece
+
+
+def make_slow(limits: FetchLimits) -> SlowResponse:
+    """The error for a response that arrives with less than the least rate."""
+    return SlowResponse(f"fewer than {limits.bytes_per_s_min:,} bytes per second arrived in {WINDOW_S:g} s")
+
+
 async def receive(
     read: Callable[[int], Awaitable[bytes]], limits: FetchLimits, consume: Callable[[bytes], object]
 ) -> None:
@@ -96,6 +143,4 @@ async def receive(
                     consume(piece)
                     missing -= len(piece)
         except TimeoutError:
-            raise SlowResponse(
-                f"fewer than {limits.bytes_per_s_min:,} bytes per second arrived in {WINDOW_S:g} s"
-            ) from None
+            raise make_slow(limits) from None

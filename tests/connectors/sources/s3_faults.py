@@ -1,11 +1,13 @@
 """moto's S3 server in a thread of the tests, with objects that tests put there directly, and faults on request."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
 
 from tests.connectors.s3_server import MotoServer
+from tests.support.command_line import GUARD_S
 
 BUCKET = "bucket"
 KEY_ID = "AKIDVISIBLENOWHERE"
@@ -36,6 +38,8 @@ class Answer(NamedTuple):
     status: str
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
+    held: threading.Event | None = None
+    """The connection stays open behind the body until it is set."""
 
 
 Fault = Callable[[SeenRequest], Answer | None]
@@ -109,7 +113,13 @@ class FaultyS3(MotoServer):
             else (("Content-Length", str(len(answer.body))),)
         )
         start_response(answer.status, [*answer.headers, *length])
-        return [answer.body]
+        return _send(answer)
+
+
+def _send(answer: Answer) -> Iterator[bytes]:
+    yield answer.body
+    if answer.held is not None:
+        answer.held.wait(GUARD_S)
 
 
 @contextmanager

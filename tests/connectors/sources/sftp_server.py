@@ -11,6 +11,8 @@ from typing import Any
 import paramiko
 from paramiko import SFTPAttributes, SFTPHandle
 
+from tests.support.command_line import GUARD_S
+
 
 class _Login(paramiko.ServerInterface):
     """Lets the user `ann` in, with the key."""
@@ -32,18 +34,24 @@ class _Login(paramiko.ServerInterface):
 class _OpenFile(SFTPHandle):
     """A file that is read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, may_read: threading.Event | None) -> None:
         super().__init__()
         self.readfile = open(path, "rb")  # noqa: SIM115 - the base class closes it
+        self._may_read = may_read
+
+    def read(self, offset: int, length: int) -> Any:
+        if self._may_read is not None:
+            self._may_read.wait(GUARD_S)
+        return super().read(offset, length)
 
 
 class _Folder(paramiko.SFTPServerInterface):
     """The files below a folder, for reading."""
 
-    def __init__(self, server: _Login, *arguments: Any, folder: Path, opened: list[str]) -> None:
+    def __init__(self, server: _Login, *arguments: Any, owner: "SftpServer") -> None:
         super().__init__(server, *arguments)
-        self._folder = folder
-        self._opened = opened
+        self._folder = owner.folder
+        self._owner = owner
 
     def list_folder(self, path: str) -> Any:
         try:
@@ -66,10 +74,10 @@ class _Folder(paramiko.SFTPServerInterface):
 
     def open(self, path: str, flags: int, attr: Any) -> Any:
         try:
-            found = _OpenFile(self._find(path))
+            found = _OpenFile(self._find(path), self._owner.let_go if path == self._owner.held else None)
         except OSError as error:
             return paramiko.SFTPServer.convert_errno(error.errno or 0)
-        self._opened.append(path)
+        self._owner.opened.append(path)
         return found
 
     def _find(self, path: str) -> Path:
@@ -82,7 +90,10 @@ class SftpServer:
     def __init__(self, folder: Path, key: paramiko.PKey) -> None:
         self.opened: list[str] = []
         """The paths of all files that were opened."""
-        self._folder = folder
+        self.held = ""
+        """The path of the file whose content does not arrive before `let_go`."""
+        self.let_go = threading.Event()
+        self.folder = folder
         self._key = key
         self._host_key = paramiko.RSAKey.generate(2048)
         self._transports: list[paramiko.Transport] = []
@@ -112,9 +123,7 @@ class SftpServer:
                 return
             transport = paramiko.Transport(connection)
             transport.add_server_key(self._host_key)
-            transport.set_subsystem_handler(
-                "sftp", paramiko.SFTPServer, _Folder, folder=self._folder, opened=self.opened
-            )
+            transport.set_subsystem_handler("sftp", paramiko.SFTPServer, _Folder, owner=self)
             self._transports.append(transport)
             with suppress(paramiko.SSHException, EOFError):
                 transport.start_server(event=threading.Event(), server=_Login(self._key))

@@ -127,6 +127,23 @@ def test_a_server_that_asks_to_slow_down_and_one_that_cuts_answers_off_are_asked
     assert [request.key for request in s3.gets].count("docs/a.md") >= 3  # the client may repeat a read by itself
 
 
+@pytest.mark.req("ROB-1")
+def test_an_object_that_stops_arriving_fails_alone(
+    s3: FaultyS3, place: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inorder.sources.web.WINDOW_S", 1.0)
+    put_below_docs(s3, TEXTS)
+    let_go = threading.Event()
+    stalled = Answer("200 OK", b"# La", (("Content-Length", "22"), ("ETag", '"x"')), let_go)
+    s3.fault = lambda request: stalled if request.key == "docs/a.md" else None
+    try:
+        assert place.run("doctags", SOURCE).code == 3
+    finally:
+        let_go.set()
+    assert "fewer than 1,000 bytes per second arrived in 1 s" in read_failure(place)["message"]
+    assert len(place.documents()) == len(TEXTS) - 1
+
+
 def test_a_listing_whose_second_page_fails_ends_the_run_and_deletes_nothing(
     s3: FaultyS3, place: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,3 +105,20 @@ def test_a_server_that_does_not_answer_ends_the_run_which_can_be_repeated(
     ended = place.run("run", find_address(sftp))
     assert (ended.code, ended.stderr.count("\n")) == (1, 1)
     assert "nothing was changed, run the same command again" in ended.stderr
+
+
+@pytest.mark.req("ROB-1")
+def test_a_file_that_stops_arriving_fails_alone(
+    sftp: SftpServer, place: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inorder.sources.web.WINDOW_S", 1.0)
+    sftp.held = "/docs/a.md"
+    try:
+        ended = place.run("run", find_address(sftp), "--workers", "1")
+    finally:
+        sftp.let_go.set()
+    assert ended.code == 3, ended.stderr
+    [failure] = place.command("failures", "--json").stdout.splitlines()
+    assert "docs/a.md" in failure
+    assert "fewer than 1,000 bytes per second arrived in 1 s" in failure
+    assert len(place.documents()) == len(FILES) - 1
