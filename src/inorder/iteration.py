@@ -168,8 +168,8 @@ def imap(
         journal: Path of a journal that makes the iteration resumable, in input order. A result is committed when the
             consumer asks for the next one. After a crash the same call resumes at the first uncommitted result.
             `Imap.position` says how many results there were.
-        version: Identifies the function in the journal, in place of its code: to change the code and go on. Without it,
-            the call is refused after an edit of the function, or of what it uses of its module.
+        version: Identifies the function and `key` in the journal, in place of their code: to change the code and go on.
+            Without it, the call is refused after an edit of the function, or of what it uses of its module.
         spool: `"disk"` also writes every result to the folder `JOURNAL.results` until it is committed. After a crash,
             results that were computed behind a slow item are then adopted and not computed again, if they are plain
             data: None, numbers, text, bytes, lists, and dicts with text as keys. Nothing is unpickled.
@@ -368,8 +368,9 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
     def _start(self, items: Iterable[Any]) -> Runtime:
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         delivery = self._delivery
+        plan = delivery.order_plan(self._hints.describe_all(items))
         return Runtime(
-            read_until_error(delivery.order_plan(self._hints.describe_all(items)), self._input_errors),
+            read_until_error(plan, self._input_errors, delivery.resume.resume_point.end),
             self._engine,
             delivery.commit,
             self._clock,

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import pytest
 
 import inorder
 from inorder import OperatorError, imap
+from inorder.host.filesystem import SystemFilesystem
+from inorder.journal.records import Header
+from inorder.runtime.recovery import replace_header, resume_journal
 from tests.support.python_path import prepend_path
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +103,47 @@ def test_without_keys_a_changed_input_is_one_line_that_says_what_to_do(path: Pat
     )
 
 
+def test_an_input_that_is_shorter_now_is_one_line_that_says_what_to_do(path: Path) -> None:
+    assert list(imap(shout, "abcd", where="inline", journal=path)) == ["A", "B", "C", "D"]
+    for items in ("ab", ""):
+        with pytest.raises(OperatorError) as caught:
+            list(imap(shout, items, where="inline", journal=path))
+        assert str(caught.value) == (
+            f"the input has {len(items)} items, and 4 are committed in the journal; resume with the same items, or "
+            "start over with another journal, and with key= if items come and go"
+        )
+
+
+def test_what_an_input_raises_before_the_items_end_that_are_committed_is_raised(path: Path) -> None:
+    def read() -> Iterator[str]:
+        yield "a"
+        raise ConnectionError("no database")
+
+    assert list(imap(shout, "abc", where="inline", journal=path)) == ["A", "B", "C"]
+    with pytest.raises(ConnectionError, match="no database"):
+        list(imap(shout, read(), where="inline", journal=path))
+
+
+def test_a_journal_without_keys_cannot_have_them_later(path: Path) -> None:
+    with imap(shout, "abcd", where="inline", journal=path) as results:
+        assert [next(results) for _ in range(3)] == ["A", "B", "C"]
+    with pytest.raises(OperatorError, match="was created without key=, and has no keys of what was delivered; leave"):
+        imap(shout, "abcd", where="inline", journal=path, key=str)
+    assert list(imap(shout, "abcd", where="inline", journal=path)) == ["C", "D"]
+
+
+def test_a_journal_of_version_0_2_goes_on_with_its_key(path: Path) -> None:
+    with imap(shout, "abcd", where="inline", journal=path) as results:
+        assert [next(results) for _ in range(3)] == ["A", "B", "C"]
+    filesystem = SystemFilesystem()
+    opened = resume_journal(filesystem, str(path), None, ())
+    header = opened.writer.state.header
+    assert header is not None
+    replace_header(filesystem, str(path), opened.writer, Header(header.run_id, "", header.plan_hash))
+    opened.writer.close()
+    assert list(imap(shout, "abcd", where="inline", journal=path, key=str)) == ["C", "D"]
+
+
 def test_a_journal_with_keys_needs_them(path: Path) -> None:
     take(path, ["a", "b"], 1)
     with pytest.raises(OperatorError, match="was created with key=; pass the same key, or another journal"):
@@ -125,8 +170,69 @@ def test_keys_that_were_damaged_are_found(path: Path) -> None:
     assert len(data) == 3 * 16
     data[20] ^= 1
     keys.write_bytes(data)
-    with pytest.raises(inorder.IntegrityError, match="sinks no longer hold"):
+    with pytest.raises(inorder.IntegrityError, match=r"keys, which says what was delivered, was damaged or cut; rest"):
         take(path, ["a", "b", "c", "d"])
+
+
+def test_keys_that_were_cut_are_found(path: Path) -> None:
+    take(path, ["a", "b", "c", "d"], 3)
+    os.truncate(f"{path}.keys", 16)
+    with pytest.raises(inorder.IntegrityError, match=r"keys, which says what was delivered, was damaged or cut; rest"):
+        take(path, ["a", "b", "c", "d"])
+
+
+def test_keys_that_are_missing_are_found(path: Path) -> None:
+    take(path, ["a", "b", "c", "d"], 3)
+    os.unlink(f"{path}.keys")
+    for _ in range(2):
+        with pytest.raises(inorder.IntegrityError, match=r"run.journal.keys is missing, which says what was delivered"):
+            take(path, ["a", "b", "c", "d"])
+
+
+def test_the_end_of_the_keys_that_a_power_failure_took_is_named_and_delivered_again(path: Path, tmp_path: Path) -> None:
+    results = imap(shout, ["a", "b", "c", "d"], where="inline", journal=path, key=str)
+    assert [next(results) for _ in range(4)] == ["A", "B", "C", "D"]
+    copy = tmp_path / "copy.journal"  # as it is before the first checkpoint
+    copy.write_bytes(path.read_bytes())
+    Path(f"{copy}.keys").write_bytes(Path(f"{path}.keys").read_bytes()[:20])
+    results.close()
+    with pytest.warns(
+        RuntimeWarning, match=r"the end of .*copy.journal.keys was lost: 2 results are delivered again"
+    ) as warned:
+        assert take(copy, ["a", "b", "c", "d"]) == ["B", "C", "D"]
+    assert [each.filename for each in warned] == [__file__]
+
+
+def test_another_key_function_is_refused(path: Path) -> None:
+    take(path, ["a", "b", "c"], 2)
+    with pytest.raises(OperatorError) as caught:
+        take(path, ["a", "b", "c"], key=lambda item: (item, 1))
+    assert str(caught.value) == (
+        f"the code of key= has changed since the journal {path} was created, and items whose keys are others now would "
+        "be delivered again; pass the key that it was created with, or another journal to start over; if the keys are "
+        "the same, pass version=, a text of your choice"
+    )
+    with pytest.raises(OperatorError, match="the code of key= has changed"):
+        take(path, ["a", "b", "c"], key=repr)
+    assert take(path, ["a", "b", "c"]) == ["C"]
+
+
+def test_another_key_function_with_a_version_is_a_warning(path: Path) -> None:
+    take(path, ["a", "b", "c", "d"], 2)
+    with pytest.warns(RuntimeWarning, match="the code of key= has changed .*; items whose keys are") as warned:
+        assert take(path, ["a", "b", "c", "d"], 1, key=lambda item: f"{item}", version="1") == ["C"]
+    assert [each.filename for each in warned] == [__file__]
+    assert take(path, ["a", "b", "c", "d"], key=lambda item: f"{item}", version="1") == ["D"]
+
+
+@pytest.mark.parametrize("indexes", [(0, 1), (1, 0)])
+def test_another_field_as_the_key_is_refused(path: Path, indexes: tuple[int, int]) -> None:
+    before, after = (itemgetter(index) for index in indexes)
+    rows = [("a", "x"), ("b", "y")]
+    with imap(repr, rows, where="inline", journal=path, key=before) as results:
+        next(results)
+    with pytest.raises(OperatorError, match="the code of key= has changed"):
+        imap(repr, rows, where="inline", journal=path, key=after)
 
 
 # ---- An edited function
@@ -197,11 +303,24 @@ def test_with_a_version_the_code_may_change_and_the_version_may_not(path: Path) 
     assert edit(path, lambda item: item * 2, lambda item: item * 100, version="1") == [200, 300]
 
 
-def test_another_version_is_refused(path: Path) -> None:
-    with imap(shout, "abc", where="inline", journal=path, version="1") as results:
-        next(results)
-    with pytest.raises(OperatorError, match="was created with version='1'; pass that version to go on"):
-        imap(shout, "abc", where="inline", journal=path, version="2")
+@pytest.mark.parametrize("key", [None, str], ids=["without keys", "with keys"])
+def test_the_version_of_a_journal_is_needed_from_then_on(path: Path, key: Any) -> None:
+    def take_one(**options: Any) -> str:
+        with imap(shout, "abcdef", where="inline", journal=path, key=key, **options) as results:
+            found = next(results)
+            next(results)
+        return found
+
+    assert take_one() == "A"
+    assert take_one(version="1") == "B"
+    for other in ({}, {"version": "2"}):
+        with pytest.raises(OperatorError) as caught:
+            take_one(**other)
+        assert str(caught.value) == (
+            f"the journal {path} belongs to version='1' of tests.iteration.test_changed_inputs.shout; "
+            "pass that version to go on with its results, or another journal to start over"
+        )
+    assert take_one(version="1") == "C"
 
 
 def test_a_mutable_value_that_a_function_closes_over_is_no_part_of_it(path: Path) -> None:

@@ -114,7 +114,7 @@ def test_other_items_in_the_place_of_committed_ones_are_refused(path: Path) -> N
 @pytest.mark.req("JRN-3")
 def test_fewer_items_than_were_committed_are_refused(path: Path) -> None:
     take(path, 5)
-    with pytest.raises(OperatorError, match="the plan has 2 items, but 4 are already committed"):
+    with pytest.raises(OperatorError, match="the input has 2 items, and 4 are committed in the journal"):
         positions(path, 2)
 
 

@@ -7,33 +7,37 @@ stay.
 """
 
 import os
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 from warnings import warn
 
-import msgspec
-
 from inorder.core.commands import CommitRun
 from inorder.core.events import Envelope
-from inorder.errors import InfrastructureError, OperatorError, SyncError, require
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError, SyncError, require
 from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.host.os_errors import translate_os_errors
 from inorder.journal.records import Header
+from inorder.journal.replay import Replay
 from inorder.journal.writer import FsyncPolicy, JournalOptions
-from inorder.runtime.code_identity import qualified_name
 from inorder.runtime.commit import CommitJournal
-from inorder.runtime.function_identity import CODE, PYTHON, VERSION, describe_version
-from inorder.runtime.identity import PlanDigest, encode_identity, hash_strings, new_run_id
+from inorder.runtime.function_identity import choose_header, make_header
+from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import ResumeState
 from inorder.runtime.plan_items import Planned
-from inorder.runtime.recovery import OpenedJournal, create_journal, read_journal, resume_journal, settle_journal
+from inorder.runtime.recovery import (
+    OpenedJournal,
+    create_journal,
+    read_journal,
+    replace_header,
+    resume_journal,
+    settle_journal,
+)
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, PlainCodec, ResultLog
-from inorder.sinks.base import AppliedRun, Entry, Position
+from inorder.sinks.base import Position
+from inorder.sinks.committed_keys import KEY_BYTES, CommittedKeys
 
 from .delivery import Delivery
 from .feed import NotYet
@@ -42,74 +46,10 @@ RESULTS_SUFFIX = ".results"
 """Suffix of the folder beside the journal with the results that are not delivered yet."""
 KEYS_SUFFIX = ".keys"
 """Suffix of the file beside the journal with the keys of the items whose results were delivered."""
-_KEY_BYTES = 16
 _WARNING_LEVEL = 4
 """From `DurableDelivery.close`, over the iterator's own methods, to the code that iterates."""
-
-
-class CommittedKeys:
-    """A file with a hash of 16 bytes for each committed item. It keeps those of earlier runs. Implements `Sink`."""
-
-    name = "keys"
-
-    def __init__(self, filesystem: Filesystem, path: str) -> None:
-        with translate_os_errors(f"the keys {path} cannot be read"):
-            self._data = b"" if filesystem.stat(path) is None else filesystem.read(path)
-            self._file = filesystem.open(path)
-        size = len(self._data) // _KEY_BYTES * _KEY_BYTES
-        self._path = path
-        self._position = Position(0, size, zlib.crc32(self._data[:size]))
-
-    def count_hashes(self) -> Counter[bytes]:
-        """Return how often each hash is there, of what earlier runs have left."""
-        data, size = self._data, self._position.offset
-        return Counter(data[start : start + _KEY_BYTES] for start in range(0, size, _KEY_BYTES))
-
-    def add(self, identity: bytes) -> Position:
-        """Add the hash of the next item."""
-        with translate_os_errors(f"the keys {self._path} cannot be written"):
-            self._file.append(identity)
-        end, offset, checksum = self._position.end, self._position.offset, self._position.checksum
-        self._position = Position(end + 1, offset + _KEY_BYTES, zlib.crc32(identity, checksum))
-        return self._position
-
-    def apply(self, entries: Sequence[Entry]) -> Position:
-        """Add the hashes that these entries have as payload."""
-        for entry in entries:
-            self.add(entry.payload)
-        return self._position
-
-    def position(self) -> Position:
-        """Return how far it has come."""
-        return self._position
-
-    def origin(self) -> Position:
-        """Return the position at which a new run begins, behind all hashes."""
-        return Position(0, self._position.offset, self._position.checksum)
-
-    def sync(self) -> None:
-        """Make the hashes durable."""
-        try:
-            with translate_os_errors(f"the keys {self._path} cannot be written"):
-                self._file.sync()
-        except InfrastructureError as error:
-            raise SyncError(str(error)) from error
-
-    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
-        """Whether the file has what it had at this position."""
-        held = self._data[: position.offset]
-        return len(held) == position.offset and zlib.crc32(held) == position.checksum
-
-    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
-        """Cut the file at this position."""
-        with translate_os_errors(f"the keys {self._path} cannot be written"):
-            self._file.truncate(position.offset)
-        self._data = self._data[: position.offset]
-        self._position = position
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+_OPEN_LEVEL = 6
+"""From where keys are opened to the code that calls `imap`."""
 
 
 class DurableDelivery(Delivery):
@@ -142,7 +82,7 @@ class DurableDelivery(Delivery):
         self._has_delivered = False
         self.resume = ResumeState(opened.resume_point, digest.add, journal.note)
         if keys is not None:
-            self.base = keys.position().offset // _KEY_BYTES
+            self.base = keys.position().offset // KEY_BYTES
 
     def order_plan(self, plan: Iterable[Planned]) -> Iterable[Planned]:
         """Leave out the items whose keys are committed."""
@@ -249,65 +189,45 @@ def _open_locked(
 ) -> DurableDelivery:
     options = JournalOptions(fsync=fsync)
     filesystem = SystemFilesystem()
-    identify = _make_identify(key)
-    name = qualified_name(function)
-    sinks = [CommittedKeys.name] if key is not None else []
-    config = describe_version(function, version)
-    header = Header(new_run_id(), hash_strings("imap", name), config, sinks, clock.wall_ms())
+    header = make_header(function, key, version, clock.wall_ms())
     found = None if filesystem.stat(path) is None else read_journal(filesystem, path)[1]
     was_complete = found is not None and found.is_end
     if found is not None and found.header is not None:
-        _require_same_function(path, name, header, found.header)
-        header = msgspec.structs.replace(found.header, run_id=header.run_id)
-    keys = CommittedKeys(filesystem, f"{path}{KEYS_SUFFIX}") if header.sinks else None
-    if found is None:
-        if keys is not None:
-            keys.roll_back(Position(), ())
+        header = choose_header(path, function, header, found.header)
+    identify = _make_identify(key, is_hashed=bool(header.sinks))
+    keys = _open_keys(filesystem, path, found) if header.sinks else None
+    if found is None or keys is not None:
         opened = create_journal(filesystem, path, header, _list(keys))
-    elif keys is not None:
-        settle_journal(filesystem, path, [keys])
-        opened = create_journal(filesystem, path, header, [keys])
     else:
         opened = resume_journal(filesystem, path, None, ())
+        if found.header is not None and header.config_hash != found.header.config_hash:
+            replace_header(filesystem, path, opened.writer, header)
     results = _open_results(filesystem, path, opened, header, identify, keys) if is_spooled else None
     digest = PlanDigest(identify, end=opened.resume_point.end, expected=opened.digest)
     journal = CommitJournal(opened.writer, filesystem, path, options, clock)
     return DurableDelivery(lock, journal, opened, digest, results, keys, identify, path, was_complete=was_complete)
 
 
-def _require_same_function(path: str, name: str, ours: Header, theirs: Header) -> None:
-    """Raise OperatorError unless a journal was created by this function, in this version, with or without keys."""
-    if not theirs.plan_hash:  # of inorder 0.2 or before, which recorded the name alone
-        is_same, theirs = theirs.config_hash == ours.plan_hash, ours
-    else:
-        is_same = theirs.plan_hash == ours.plan_hash
-    require(
-        is_same,
-        f"the journal {path} was not created by imap with the function {name:.80}; "
-        "pass the function that it was created with, or another journal to start over",
-    )
-    require(
-        not theirs.sinks or bool(ours.sinks),
-        f"the journal {path} was created with key=; pass the same key, or another journal to start over",
-    )
-    if ours.config_hash.startswith(VERSION) and theirs.config_hash.startswith(VERSION):
-        require(
-            ours.config_hash == theirs.config_hash,
-            f"the journal {path} was created with version={theirs.config_hash.removeprefix(VERSION)!r}; "
-            "pass that version to go on with its results, or another journal to start over",
-        )
-        return
-    is_comparable = theirs.config_hash.startswith((VERSION, f"{CODE}{PYTHON}:"))
-    change = (
-        f"the code of {name:.80}, or a constant that it uses, has changed since the journal {path} was created"
-        if is_comparable
-        else f"the journal {path} was created by another Python, and compiled code cannot be compared"
-    )
-    require(
-        ours.config_hash.startswith(VERSION) or ours.config_hash == theirs.config_hash,
-        f"{change}; to go on with the results that it has, pass version=, a text of your choice; to start over, pass "
-        "another journal",
-    )
+def _open_keys(filesystem: Filesystem, path: str, found: Replay | None) -> CommittedKeys:
+    """Open the keys of a journal, and bring both to one position. Raises IntegrityError if the keys are lost."""
+    name = f"{path}{KEYS_SUFFIX}"
+    if found is None:
+        keys = CommittedKeys(filesystem, name)
+        keys.roll_back(Position(), ())
+        return keys
+    recorded = Position(*found.newest_candidate.marks[CommittedKeys.name])
+    remedy = "restore the file from a backup, or remove the journal to have every item delivered again"
+    if recorded.offset and filesystem.stat(name) is None:
+        raise IntegrityError(f"the file {name} is missing, which says what was delivered; {remedy}")
+    keys = CommittedKeys(filesystem, name)
+    try:
+        settle_journal(filesystem, path, [keys])
+    except IntegrityError as error:
+        raise IntegrityError(f"the file {name}, which says what was delivered, was damaged or cut; {remedy}") from error
+    lost = (recorded.offset - keys.position().offset) // KEY_BYTES
+    if lost > 0:
+        warn(f"the end of {name} was lost: {lost} results are delivered again", RuntimeWarning, stacklevel=_OPEN_LEVEL)
+    return keys
 
 
 def _list(keys: CommittedKeys | None) -> list[CommittedKeys]:
@@ -333,7 +253,7 @@ def _open_results(
     return results
 
 
-def _make_identify(key: Callable[[Any], Any] | None) -> Callable[[Any], bytes]:
+def _make_identify(key: Callable[[Any], Any] | None, *, is_hashed: bool) -> Callable[[Any], bytes]:
     def identify(item: Any) -> bytes:
         value = item if key is None else key(item)
         try:
@@ -343,6 +263,6 @@ def _make_identify(key: Callable[[Any], Any] | None) -> Callable[[Any], bytes]:
                 f"a journal cannot identify the item {item!r:.80} after a restart: {error} is not plain data; "
                 "pass key= to imap, a function that returns a unique name or number for an item"
             ) from error
-        return encoded if key is None else blake2b(encoded, digest_size=_KEY_BYTES).digest()
+        return blake2b(encoded, digest_size=KEY_BYTES).digest() if is_hashed else encoded
 
     return identify

@@ -52,10 +52,21 @@ class ItemHints(NamedTuple):
         return PlanItem(cost=cost, size_bytes=size, batch_key=key)
 
 
-def read_until_error(plan: Iterable[Planned], errors: list[Exception]) -> Iterator[Planned]:
-    """Yield a plan as far as it comes. What it raises then is added to `errors`."""
+def read_until_error(plan: Iterable[Planned], errors: list[Exception], committed_end: int) -> Iterator[Planned]:
+    """Yield a plan as far as it comes. What it raises is added to `errors`, but for what it raises before the items end
+    that are committed: no result comes before that. Raises OperatorError if they are not all there."""
+    iterator, count = iter(plan), 0
+    while count < committed_end:
+        planned = next(iterator, None)
+        if planned is None:
+            raise OperatorError(
+                f"the input has {count} items, and {committed_end} are committed in the journal; resume with the same "
+                "items, or start over with another journal, and with key= if items come and go"
+            )
+        count += not isinstance(planned, NotYet)
+        yield planned
     try:
-        yield from plan
+        yield from iterator
     except Exception as error:
         errors.append(error)
 

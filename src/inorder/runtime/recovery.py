@@ -140,6 +140,15 @@ def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sin
     return OpenedJournal(writer, state.build_resume_point(candidate), candidate.digest, True, is_finished, warning)
 
 
+def replace_header(filesystem: Filesystem, path: str, writer: JournalWriter, header: Header) -> None:
+    """Make a journal that was resumed the journal of another header. It is replaced as a whole."""
+    writer.state.header = header
+    data = writer.build_compacted(drops_uncommitted=True)
+    with _translate_write_errors(path):
+        write_atomic(filesystem, path, data)
+        writer.switch_file(filesystem.open(path), data)
+
+
 def settle_journal(filesystem: Filesystem, path: str, sinks: Sequence[Sink]) -> str:
     """Bring the sinks of an interrupted run, which is not resumed, to the newest position that all of them hold. Sinks
     that the run did not have stay as they are. Repeated, it changes nothing more. Returns a warning, or an empty
