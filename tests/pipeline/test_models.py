@@ -142,7 +142,7 @@ def test_the_next_run_begins_at_the_step_that_failed(docs: Path, library: Librar
     script = Script(otherwise=refusing("number 7 ", 413))
     with serving(script) as url:
         run(library, docs, f"tei:{url}")
-        script._otherwise = well
+        script.otherwise = well
         outcome = Library(library.data, dense=f"tei:{url}").run(docs, policy="cpu", retries=True)
     assert count_steps(outcome) == {"embed:dense": 1}
     assert library.list_failures() == []
@@ -158,7 +158,7 @@ def test_a_server_that_answers_nonsense_leaves_the_words_searchable(docs: Path, 
         assert outcome.counts == FileCounts(failed=COUNT)
         assert {step for _, step, _ in library.list_failures()} == {"embed:dense"}
         assert library.list_searchable() == IDS
-        script._otherwise = well
+        script.otherwise = well
         again = Library(library.data, dense=f"tei:{url}").run(docs, policy="cpu", retries=True)
     assert count_steps(again) == {"embed:dense": COUNT}
     assert (library.list_failures(), len(read_vectors(library))) == ([], COUNT)
@@ -226,7 +226,7 @@ def test_a_wrong_key_or_address_ends_the_run_at_once(docs: Path, library: Librar
     assert len(script.texts) <= COUNT
     assert library.list_failures() == []
     assert library.list_searchable() == IDS
-    script._otherwise = well
+    script.otherwise = well
     with serving(script) as url:
         assert run(library, docs, f"tei:{url}").counts.failed == 0
     assert len(read_vectors(library)) == COUNT
