@@ -3,6 +3,8 @@
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -307,3 +309,12 @@ def test_modules_of_the_current_directory_do_not_take_the_place_of_those_that_wo
     ended = cli.run("run", "sources", "--workers", "1")
     assert [path.name for path in cli.folder.glob("imported*")] == []
     assert ended.code == 0, ended.err
+
+
+def test_no_module_of_the_current_directory_runs_with_python_m(cli: CommandLine) -> None:
+    for name in ("argparse", "dataclasses", "json", "signal", "socket", "struct", "click", "msgspec", "rich", "typer"):
+        cli.write(f"{name}.py", f"from pathlib import Path\nPath('imported-{name}').write_text('')\n")
+    command = [sys.executable, "-m", "inorder", "run", "sources", "--workers", "1", "--quiet"]
+    ended = subprocess.run(command, cwd=cli.folder, capture_output=True, text=True, timeout=120)
+    assert [path.name for path in cli.folder.glob("imported*")] == []
+    assert (ended.returncode, ended.stderr) == (0, "")
