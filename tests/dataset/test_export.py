@@ -59,7 +59,7 @@ def test_all_tables_are_read_by_other_tools_and_have_the_rows_of_the_dataset(run
     chunks = ds.dataset(tmp_path / "out/chunks").to_table()
     assert chunks.to_pylist() == [
         {field: getattr(row, field) for field in chunks.column_names}
-        | {"links": [link._asdict() for link in row.links]}
+        | {"links": [link._asdict() for link in row.links], "code": [block._asdict() for block in row.code]}
         for row in data.chunks()
     ]
     documents = pq.read_table(tmp_path / "out/documents/part-00000.parquet")

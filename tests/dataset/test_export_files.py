@@ -62,6 +62,7 @@ TIDES_CHUNK = {
     "pages": [],
     "refs": ["#/texts/0", "#/texts/1", "#/texts/2", "#/texts/3", "#/tables/0", "#/texts/4", "#/texts/5"],
     "links": [],
+    "code": [],
 }
 NOTES_VECTOR = [-0.18898223, 0.42257711, -0.37796447, 0.26726124, -0.42257711, 0.5, -0.37796447, 0.0]
 

@@ -84,7 +84,7 @@ def test_hits_of_one_file_stand_together_and_the_best_file_is_first(runs: Folder
     assert len(answer.files) == 2
     assert answer.files[0].hits[0] is answer.hits[0]
     _, out, _ = call(runs, "horn", "--only", "document")
-    places = [line.split()[0] for line in out.splitlines() if not line.startswith(" ")]
+    places = [line.split()[0].partition(":")[0] for line in out.splitlines() if not line.startswith(" ")]
     assert len(places) == len(answer.hits) > len(set(places)) == 2
     assert places == sorted(places, key=places.index)
     _, out, _ = call(runs, "horn", "--only", "document", "--json")

@@ -68,9 +68,13 @@ def test_any_content_has_rows(data: bytes) -> None:
     assert hash_rows(rows)
 
 
-def test_settings_are_stated_by_part_and_a_grammar_concerns_only_its_language(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_stated_by_part_and_a_grammar_concerns_its_language_and_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = settings_of(DOCUMENT)
+    assert before == {"kind": "document", "analysis": "1", "grammars": before["grammars"]}
     monkeypatch.setattr(grammars, "grammar_version", lambda language: f"{language} 7")
-    assert settings_of(DOCUMENT) == {"kind": "document", "analysis": "1"}
+    assert settings_of(DOCUMENT)["grammars"] != before["grammars"]
     assert settings_of(CODE, "python") == {"kind": "code", "analysis": "1", "grammar": "python 7"}
 
 

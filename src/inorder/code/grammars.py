@@ -8,7 +8,7 @@ for markup and data in `queries/data/`. A language that extends another one uses
 import hashlib
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from inorder.files.package_versions import find_version
@@ -34,6 +34,9 @@ class _GrammarSource(NamedTuple):
     entry: str = "language"
 
 
+_DATA_FOLDER = "data/"
+
+
 def _make_source(name: str, folder: str = "") -> _GrammarSource:
     return _GrammarSource(f"tree-sitter-{name}", (f"{folder}{name}",))
 
@@ -41,7 +44,7 @@ def _make_source(name: str, folder: str = "") -> _GrammarSource:
 _SOURCES = {
     **{name: _make_source(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
     **{name: _make_source(name) for name in ("dart", "elixir", "kotlin", "lua", "swift")},
-    **{name: _make_source(name, "data/") for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
+    **{name: _make_source(name, _DATA_FOLDER) for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
     "javascript": _GrammarSource("tree-sitter-javascript", ("javascript", "ecmascript")),
     "cpp": _GrammarSource("tree-sitter-cpp", ("cpp", "c")),
     "csharp": _GrammarSource("tree-sitter-c-sharp", ("csharp",)),
@@ -51,6 +54,10 @@ _SOURCES = {
 }
 LANGUAGES = tuple(sorted(_SOURCES))
 """The languages that are parsed."""
+BLOCK_LANGUAGES = tuple(
+    sorted(name for name, source in _SOURCES.items() if not source.queries[0].startswith(_DATA_FOLDER))
+)
+"""Those that are parsed in documents, too: languages of programs, not of markup and data."""
 
 
 class Grammar(NamedTuple):
@@ -101,5 +108,5 @@ def grammar_version(language: str) -> str:
 
 
 def _read_queries(language: str) -> bytes:
-    folder = files(__package__) / "queries"
+    folder = Path(__file__).with_name("queries")
     return b"\n".join((folder / f"{name}.scm").read_bytes() for name in _SOURCES[language].queries)

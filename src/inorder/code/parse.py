@@ -42,6 +42,15 @@ def parse(path: str, data: bytes) -> ParsedFile:
     return _parse_tree(source, language, loaded, script.data)
 
 
+def parse_block(language: str, text: str) -> ParsedFile | None:
+    """Parse a block of code in a document. None if the language has no grammar, or the block is too large."""
+    loaded = load_grammar(language)
+    source = Source(text.encode("utf-8", "replace"))
+    if isinstance(loaded, str) or _find_reason_not_to_parse(source, language):
+        return None
+    return _parse_tree(source, language, loaded, source.data)
+
+
 def parse_lines(path: str, data: bytes, note: str) -> ParsedFile:
     """Split a file by lines, without a grammar. `note` gives the reason."""
     source = Source(data)

@@ -48,6 +48,7 @@ _CHUNK_FIELDS = [
     ("pages", pa.list_(pa.int32())),
     ("refs", pa.list_(pa.string())),
     ("links", pa.list_(pa.struct([("text", pa.string()), ("target", pa.string()), ("start", pa.int64())]))),
+    ("code", pa.list_(pa.struct([("language", pa.string()), ("start", pa.int64()), ("end", pa.int64())]))),
 ]
 _ID_FIELDS = [("doc_id", pa.string()), ("chunk_id", pa.string()), ("number", pa.int32())]
 _TABLE_FIELDS = [

@@ -146,10 +146,18 @@ class Hit(msgspec.Struct, kw_only=True):
         return ", ".join(dict.fromkeys(part for part in (*parts, pages) if part))
 
     def locate(self, line: int | None = None) -> str:
-        """Where the chunk is, in a form that opens: `path:line` for code, `path#page=3` for PDF."""
+        """Where the chunk is, in a form that opens: `path:line` for code, and for a document whose line is given;
+        `path#page=3` for PDF."""
         if self.file_kind == CODE:
-            return f"{self.path}:{line or self.start}"
-        return f"{self.path}#page={self.pages[0]}" if self.pages and self.path.lower().endswith(".pdf") else self.path
+            return locate(self.path, line or self.start, ())
+        return locate(self.path, line or 0, self.pages)
+
+
+def locate(path: str, line: int, pages: Sequence[int]) -> str:
+    """A place in a file, in a form that opens. The line is 0 if it is not known."""
+    if line:
+        return f"{path}:{line}"
+    return f"{path}#page={pages[0]}" if pages and path.lower().endswith(".pdf") else path
 
 
 class FileHits(NamedTuple):

@@ -27,6 +27,7 @@ from .ranking.retrieval import Searcher
 from .ranking.snippets import CONTEXT, SnippetLine, make_snippet
 from .staleness import find_changes
 from .symbols import CodeLocation, look_up
+from .text_lines import find_best_line
 
 CONTEXT_MAX = 20
 _OPEN_MAX = 4
@@ -109,6 +110,11 @@ class SearchAnswer(NamedTuple):
     def make_snippet(self, hit: Hit, context: int = CONTEXT) -> list[SnippetLine]:
         """The lines or sentences of a hit that answer best: one, and `context` of them before and after it."""
         return make_snippet(hit, self.groups, context)
+
+    def find_line(self, hit: Hit) -> int:
+        """The line of the file that answers best, from 1: of source code, and of text and Markdown as the file is now;
+        0 if it is not known."""
+        return find_best_line(hit, self.make_snippet(hit))
 
 
 def search(place: IndexPlace, question: str, options: SearchOptions | None = None) -> SearchAnswer:

@@ -1,6 +1,7 @@
 """The step `index`: from one file to the rows that it owns. Pure: the same input gives the same rows, whether or not
 there are vectors."""
 
+import hashlib
 import re
 import uuid
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from inorder.documents.chunk.chunks import Chunk
 
 NAME = "index"
-VERSION = 3
+VERSION = 4
 """To be raised whenever the same file gets other rows."""
 WITHOUT_GRAMMAR = "its grammar crashed or took too long: cut by lines"
+WITHOUT_CODE = "the definitions in its code are not known: a grammar crashed or took too long"
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11")
 """The digit of a UUID that has two bits of the hash, by the digit of the hash."""
 _WORD = re.compile(r"[^\W_]+")
@@ -25,17 +27,18 @@ _WORD = re.compile(r"[^\W_]+")
 def settings_of(kind: str, language: str = "") -> dict[str, str]:
     """Return what the rows of a file depend on besides its content: the version of each part. `kind` is `DOCUMENT`, or
     `CODE` in a programming language; empty: in an unknown one."""
+    from inorder.code.grammars import BLOCK_LANGUAGES, grammar_version
+
     found = {"kind": kind, "analysis": str(ANALYSIS_VERSION)}
     if kind == CODE:
-        from inorder.code.grammars import grammar_version  # which documents do not need
+        return {**found, "grammar": grammar_version(language)}
+    versions = "\n".join(map(grammar_version, BLOCK_LANGUAGES))
+    return {**found, "grammars": hashlib.sha256(versions.encode()).hexdigest()[:12]}
 
-        found["grammar"] = grammar_version(language)
-    return found
 
-
-def make_document_rows(item_id: str, chunks: "Sequence[Chunk]") -> FileRows:
-    """Return the rows of a document, from its chunks."""
-    return FileRows(
+def make_document_rows(item_id: str, chunks: "Sequence[Chunk]", *, uses_grammar: bool = True) -> FileRows:
+    """Return the rows of a document, from its chunks. Without grammars, what is defined in its code is not known."""
+    rows = FileRows(
         item_id=item_id,
         kind=DOCUMENT,
         language=detect_language("\n".join(chunk.text for chunk in chunks[:LANGUAGE_CHUNKS])),
@@ -55,6 +58,14 @@ def make_document_rows(item_id: str, chunks: "Sequence[Chunk]") -> FileRows:
             for chunk in chunks
         ],
     )
+    if any(chunk.code for chunk in chunks):
+        from .document_code import add_code, has_parsed_code  # with what parses code
+
+        if uses_grammar:
+            add_code(rows, chunks)
+        elif has_parsed_code(chunks):
+            rows.note = WITHOUT_CODE
+    return rows
 
 
 def make_code_rows(item_id: str, path: str, data: bytes, *, uses_grammar: bool = True) -> FileRows:

@@ -12,7 +12,11 @@ from inorder.code.texts import NAME_CHARACTERS_MAX
 from inorder.host.spelling import spell
 
 from .calls import find_sites, read_calls, sort_calls
+from .hits import locate
+from .lexical.schema import DamagedIndexError
 from .query import Query
+from .rows import CODE
+from .text_lines import find_line
 
 _COUNT_MAX = 200
 _LOCATION = "location(files.kind, item_id, path)"
@@ -24,7 +28,7 @@ FILE_NAMED = (
 
 
 class CodeLocation(msgspec.Struct, kw_only=True):
-    """A place in the source code."""
+    """A place in source code, or in the code of a document."""
 
     what: str
     """`function`, `class`, `call`, `import`..."""
@@ -33,9 +37,20 @@ class CodeLocation(msgspec.Struct, kw_only=True):
     """As seen from the current folder."""
     item_id: str
     line: int
+    """0 in a document, unless that is text or Markdown and the line is known."""
     end: int
     detail: str = ""
     """The signature, the caller, or the imported names."""
+    only: str = CODE
+    """`code` or `document`."""
+    number: int = 0
+    """The number of the chunk of a document."""
+    pages: list[int] = []
+    """The pages of a document that the chunk is on."""
+
+    def locate(self) -> str:
+        """Where it is, in a form that opens."""
+        return locate(self.path, self.line, self.pages)
 
 
 def look_up(connection: sqlite3.Connection, query: Query, count: int) -> list[CodeLocation]:
@@ -43,11 +58,36 @@ def look_up(connection: sqlite3.Connection, query: Query, count: int) -> list[Co
     if query.kind == "ref":
         return find_calls_to(connection, query.name, count)
     if query.kind == "imports":
-        return _find_imports(connection, query.name, count)
+        return _place(connection, _find_imports(connection, query.name, count))
     return find_definitions(connection, query.name, count, is_exact=query.kind == "def")
 
 
+def _place(connection: sqlite3.Connection, found: Sequence[CodeLocation]) -> list[CodeLocation]:
+    """The same, with lines and pages in place of characters of a document's text."""
+    return [each if each.only == CODE else _place_in_document(connection, each) for each in found]
+
+
+def _place_in_document(connection: sqlite3.Connection, found: CodeLocation) -> CodeLocation:
+    query = (
+        "SELECT number, start, pages, text FROM chunks JOIN files ON files.id = file "
+        "WHERE item_id = ? AND start <= ? ORDER BY start DESC LIMIT 1"
+    )
+    row = connection.execute(query, (found.item_id, found.line)).fetchone()
+    if row is None:
+        raise DamagedIndexError(f"no chunk of {found.item_id} has {found.name}")
+    number, start, pages, text = row
+    at = text.rfind("\n", 0, found.line - start) + 1
+    line = find_line(found.path, text, text[at:].partition("\n")[0])
+    numbers = [int(page) for page in pages.split()]
+    return msgspec.structs.replace(found, line=line, end=line, number=number, pages=numbers)
+
+
 def find_definitions(connection: sqlite3.Connection, name: str, count: int, *, is_exact: bool) -> list[CodeLocation]:
+    """Definitions of a name: see `_list_definitions`."""
+    return _place(connection, _list_definitions(connection, name, count, is_exact=is_exact))
+
+
+def _list_definitions(connection: sqlite3.Connection, name: str, count: int, *, is_exact: bool) -> list[CodeLocation]:
     """Definitions whose name or qualified name is `name`, or else ends with it. Unless `is_exact`, fall back to those
     whose name begins with it."""
     ends = _list_ends(name)
@@ -77,20 +117,22 @@ def _find_symbols(
 
 def _select_symbols(connection: sqlite3.Connection, condition: str, values: Sequence[str | int]) -> list[CodeLocation]:
     rows = connection.execute(
-        f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
+        f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature, files.kind FROM symbols '
         f"JOIN files ON files.id = file WHERE {condition}",
         values,
     )
     return [
-        CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
-        for kind, qualified, path, item_id, start, end, signature in rows
+        CodeLocation(
+            what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature, only=only
+        )
+        for kind, qualified, path, item_id, start, end, signature, only in rows
     ]
 
 
 def find_calls_to(connection: sqlite3.Connection, name: str, count: int = _COUNT_MAX) -> list[CodeLocation]:
     """The places where something of this name is called."""
     found = find_sites(connection, name.rpartition(".")[2], count)
-    return [location for file, call in found for location in _locate_calls(connection, file, [call])]
+    return _place(connection, [each for file, call in found for each in _locate_calls(connection, file, [call])])
 
 
 def find_calls_in(connection: sqlite3.Connection, definition: CodeLocation) -> list[CodeLocation]:
@@ -101,14 +143,22 @@ def find_calls_in(connection: sqlite3.Connection, definition: CodeLocation) -> l
         for call in (read_calls(connection, row[0]) if row else ())
         if definition.line <= call.line <= definition.end and call.caller == definition.name
     )
-    return _locate_calls(connection, row[0], calls[:_COUNT_MAX]) if calls else []
+    return _place(connection, _locate_calls(connection, row[0], calls[:_COUNT_MAX])) if calls else []
 
 
 def _locate_calls(connection: sqlite3.Connection, file: int, calls: Sequence[CallSite]) -> list[CodeLocation]:
-    [path, item_id] = connection.execute(f"SELECT {_LOCATION}, item_id FROM files WHERE id = ?", (file,)).fetchone()
+    query = f"SELECT {_LOCATION}, item_id, kind FROM files WHERE id = ?"
+    [path, item_id, only] = connection.execute(query, (file,)).fetchone()
     return [
         CodeLocation(
-            what="call", name=call.callee, path=path, item_id=item_id, line=call.line, end=call.line, detail=call.caller
+            what="call",
+            name=call.callee,
+            path=path,
+            item_id=item_id,
+            line=call.line,
+            end=call.line,
+            detail=call.caller,
+            only=only,
         )
         for call in calls
     ]
@@ -116,21 +166,24 @@ def _locate_calls(connection: sqlite3.Connection, file: int, calls: Sequence[Cal
 
 def _find_imports(connection: sqlite3.Connection, name: str, count: int) -> list[CodeLocation]:
     rows = connection.execute(
-        f"SELECT module, names, line, {_LOCATION}, item_id FROM imports JOIN files ON files.id = file "
+        f"SELECT module, names, line, {_LOCATION}, item_id, files.kind FROM imports JOIN files ON files.id = file "
         "WHERE module = ?1 COLLATE NOCASE OR module LIKE ?2 || '.%' ESCAPE '\\' OR module LIKE ?2 || '/%' ESCAPE '\\' "
         "OR module LIKE '%/' || ?2 ESCAPE '\\' OR (', ' || names || ', ') LIKE '%, ' || ?2 || ', %' ESCAPE '\\' "
         "ORDER BY item_id, line LIMIT ?3",
         (name, _escape_like(name), count),
     )
     return [
-        CodeLocation(what="import", name=module, path=path, item_id=item_id, line=line, end=line, detail=names)
-        for module, names, line, path, item_id in rows
+        CodeLocation(
+            what="import", name=module, path=path, item_id=item_id, line=line, end=line, detail=names, only=only
+        )
+        for module, names, line, path, item_id, only in rows
     ]
 
 
 def list_symbols(connection: sqlite3.Connection, path: str) -> list[CodeLocation]:
     """The definitions of one file, which is named by its path, its item id, or the end of its item id."""
-    return _select_symbols(connection, f"{FILE_NAMED} ORDER BY item_id, start, qualified", name_values(path))
+    condition = f"{FILE_NAMED} ORDER BY item_id, start, qualified"
+    return _place(connection, _select_symbols(connection, condition, name_values(path)))
 
 
 def name_values(path: str) -> tuple[str, str, str]:
@@ -142,10 +195,10 @@ def name_values(path: str) -> tuple[str, str, str]:
 def call_graph(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
     """The definitions of a name, the calls to it, and the calls that it makes."""
     name = spell(name)
-    definitions = find_definitions(connection, name, _COUNT_MAX, is_exact=True)
+    definitions = _list_definitions(connection, name, _COUNT_MAX, is_exact=True)
     return {
         "name": name,
-        "definitions": definitions,
+        "definitions": _place(connection, definitions),
         "callers": find_calls_to(connection, name),
         "callees": [call for each in definitions for call in find_calls_in(connection, each)],
     }

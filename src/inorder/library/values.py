@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.documents.chunk.chunks import Chunk, ChunkLink, format_chunk_id, pack_chunk_id
+from inorder.documents.chunk.chunks import Chunk, ChunkCode, ChunkLink, format_chunk_id, pack_chunk_id
 from inorder.documents.embed.step import measure, summarize
 
 from .rows import SPARSE, StepResult, StoredVectors, make_dense_result, make_step_result
@@ -24,6 +24,7 @@ class _ChunkRow(msgspec.Struct, array_like=True, gc=False):
     pages: list[int]
     refs: list[str]
     links: list[ChunkLink] = []
+    code: list[ChunkCode] = []
 
 
 class SparseVectors(msgspec.Struct, array_like=True):
@@ -56,6 +57,7 @@ def pack_chunk_rows(chunks: Sequence[Chunk]) -> tuple[bytes, list[str]]:
             each.pages,
             each.refs,
             each.links,
+            each.code,
         )
         for each in chunks
     ]
@@ -77,6 +79,7 @@ def unpack_chunk_rows(doc_id: str, rows: bytes, texts: Sequence[str]) -> list[Ch
             pages=row.pages,
             refs=row.refs,
             links=row.links,
+            code=row.code,
         )
         for number, (row, text) in enumerate(zip(_UNPACK.decode(rows), texts, strict=True))
     ]

@@ -12,7 +12,7 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -414,20 +414,30 @@ class _Visit:
         if self._kind.role == CODE:
             rows, counts = self._make_code_rows()
         else:
-            from inorder.index.step import make_document_rows
-
-            made = make_document_rows(self._item.item_id, self._get_chunks())
-            rows, counts = pack_rows(made), {"language": made.language, "chunks": len(made.chunks)}
+            rows, counts = self._make_document_rows()
         self.result.rows = rows
         return StepResult(step.name, step.settings, input_hash, bytes.fromhex(rows.digest), extras=counts)
+
+    def _make_document_rows(self) -> tuple[SearchRows, dict[str, Any]]:
+        from inorder.index.step import make_document_rows
+
+        chunks = self._get_chunks()
+        with self._mark_parsing(any(chunk.code for chunk in chunks)) as uses_grammar:
+            rows = make_document_rows(self._item.item_id, chunks, uses_grammar=uses_grammar)
+        self._warn([rows.note] if rows.note else [])
+        return pack_rows(rows), {"language": rows.language, "chunks": len(rows.chunks)}
+
+    def _mark_parsing(self, is_parsed: bool) -> AbstractContextManager[bool]:
+        """Mark the file while it is parsed. Yields whether to use grammars. The end of a worker says nothing of a file
+        that is not parsed."""
+        staging = DataLayout(os.fspath(self._context.data), self._context.stage).staging
+        return self._resources.mark_parsing(self._item.item_id, staging) if is_parsed else nullcontext(True)
 
     def _make_code_rows(self) -> tuple[SearchRows, dict[str, Any]]:
         from inorder.index.step import make_code_rows
 
         item_id, path = self._item.item_id, self._order.facts.path
-        staging = DataLayout(os.fspath(self._context.data), self._context.stage).staging
-        has_grammar = bool(self._kind.kind)  # the end of a worker says nothing of a file without one
-        with self._resources.mark_parsing(item_id, staging) if has_grammar else nullcontext(True) as uses_grammar:
+        with self._mark_parsing(bool(self._kind.kind)) as uses_grammar:
             rows = make_code_rows(item_id, path, self._content, uses_grammar=uses_grammar)
         self._warn([rows.note] if rows.note else [])
         self._context.measure(lines=rows.lines, chunks=len(rows.chunks))

@@ -18,7 +18,7 @@ _START = itemgetter(2)
 _ID_LENGTH = 36
 _NAMESPACE = uuid.UUID("7b8f3a52-6d0e-5f3c-9a41-0c2d6e1b9f10")
 SCHEMA_VERSION = 2
-"""Version 1 had no links."""
+"""Version 1 had neither links nor code."""
 
 
 class ChunkLink(NamedTuple):
@@ -28,6 +28,16 @@ class ChunkLink(NamedTuple):
     target: str
     start: int
     """Where its text begins in the document's text."""
+
+
+class ChunkCode(NamedTuple):
+    """A block of code in a chunk, or the part of one."""
+
+    language: str
+    """As in the document: `Python`, `C++`."""
+    start: int
+    end: int
+    """Where it is in the chunk's text."""
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +66,8 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     links: list[ChunkLink] = []
     """The links in it: text, target, and where the text begins in the document's text. A target is no part of the text:
     it is neither searched nor embedded."""
+    code: list[ChunkCode] = []
+    """The blocks of code in it whose language is known."""
 
 
 def build_chunks(
@@ -69,9 +81,10 @@ def build_chunks(
     from .units import join_pieces, split_units
 
     units = UnitSequence(join_pieces(pieces), list(split_units(pieces, count, tokens_max)), count, tokens_max)
-    links = list(_place_links(pieces))
+    links, code = list(_place_links(pieces)), list(_place_code(pieces))
     return [
-        _build_chunk(doc_id, number, pieces, units, links, *ends) for number, ends in enumerate(pack(units, tokens_min))
+        _build_chunk(doc_id, number, pieces, units, links, code, *ends)
+        for number, ends in enumerate(pack(units, tokens_min))
     ]
 
 
@@ -90,18 +103,37 @@ def _place_links(pieces: "Sequence[Piece]") -> "Iterator[ChunkLink]":
         start += len(piece.text) + len(GAP)
 
 
+def _place_code(pieces: "Sequence[Piece]") -> "Iterator[ChunkCode]":
+    """All blocks of code whose language is known, and where they are in the document's text."""
+    from .units import GAP
+
+    start = 0
+    for piece in pieces:
+        if piece.language:
+            yield ChunkCode(piece.language, start, start + len(piece.text))
+        start += len(piece.text) + len(GAP)
+
+
+def _cut_code(code: list[ChunkCode], start: int, length: int) -> list[ChunkCode]:
+    """The parts of these blocks that are in a text of this length, which begins here in the document's."""
+    cut = [(each.language, max(0, each.start - start), min(length, each.end - start)) for each in code]
+    return [ChunkCode(*each) for each in cut if each[1] < each[2]]
+
+
 def _build_chunk(
     doc_id: str,
     number: int,
     pieces: "Sequence[Piece]",
     units: "UnitSequence",
     links: list[ChunkLink],
+    code: list[ChunkCode],
     first: int,
     last: int,
 ) -> Chunk:
     group = units.units[first:last]
     start, end = group[0].start, group[-1].end
     text = units.text(first, last)
+    text_start = units.find_text(first)
     parts = [pieces[each] for each in dict.fromkeys(unit.piece for unit in group)]
     return Chunk(
         chunk_id=derive_chunk_id(doc_id, start, text),
@@ -115,6 +147,7 @@ def _build_chunk(
         pages=sorted({page for part in parts for page in part.pages}),
         refs=[part.ref for part in parts],
         links=links[bisect_left(links, start, key=_START) : bisect_left(links, end, key=_START)] if links else [],
+        code=_cut_code(code, text_start, len(text)) if code else [],
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from inorder.documents.doctags.cells import count_header_rows, is_column_header
+from inorder.documents.doctags.code_languages import UNKNOWN, language_name
 from inorder.documents.doctags.outline import ListNode, OutlineItem, group_lists
 from inorder.documents.doctags.provenance import Dimensions, page_sizes
 from inorder.documents.doctags.tags import heading_level
@@ -80,7 +81,9 @@ class _BlockWalk:
             return
         if kind == "heading":
             self._sections.open(heading_level(block) if isinstance(block, Heading) else 0, text)
-        yield Piece(text, kind, ref, self._find_pages(block), self._sections.path, tuple(block.links))
+        language = language_name(block.language) if isinstance(block, Code) else UNKNOWN
+        known = language if language != UNKNOWN else ""
+        yield Piece(text, kind, ref, self._find_pages(block), self._sections.path, tuple(block.links), 0, known)
 
     def _visit_list(self, node: ListNode) -> Iterator[Piece]:
         for entry in node.entries:

@@ -54,6 +54,13 @@ class UnitSequence:
             self._headers[first] = header if is_short and self._count(header + unit) <= self._tokens_max else ""
         return self._headers[first]
 
+    def find_text(self, first: int) -> int:
+        """Where the text of units begins whose first one is this: after white space, and before a header that is
+        repeated."""
+        start, end = self.units[first].start, self.units[first].end
+        header = self._find_header(first) if self.units[first].header else ""
+        return end - len(self._text[start:end].lstrip()) - len(header)
+
     def tokens(self, first: int, last: int) -> int:
         """The tokens of the text of these units."""
         if (first, last) not in self._counted:

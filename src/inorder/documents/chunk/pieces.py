@@ -8,6 +8,7 @@ footnote follows it. The parts of a line that differ in style are one piece.
 
 from collections.abc import Iterable, Iterator
 
+from inorder.documents.doctags.code_languages import UNKNOWN
 from inorder.documents.doctags.record import Grid, GridCell, Item, Ref, decode_record, find_links
 
 from .model_pieces import Sections, join_table
@@ -68,7 +69,8 @@ class _DocumentWalk:
         if text and not text.isspace():
             if kind == "heading":
                 self._sections.open(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
-            yield Piece(text, kind, ref, pages, self._sections.path, tuple(find_links(item)), header)
+            language = item.code_language if kind == "code" and item.code_language != UNKNOWN else ""
+            yield Piece(text, kind, ref, pages, self._sections.path, tuple(find_links(item)), header, language)
         if item.footnotes:
             yield from self.visit_below(item.footnotes)
 

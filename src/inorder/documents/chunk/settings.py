@@ -9,7 +9,7 @@ from inorder.errors import OperatorError, require
 from inorder.host.regular_file import read_regular
 
 NAME = "chunk"
-VERSION = 4
+VERSION = 5
 """To be raised whenever the same document gets other chunks."""
 
 

@@ -58,6 +58,8 @@ class Piece(NamedTuple):
     """Text and target of each link in the text, in its order."""
     header: int = 0
     """How many characters at its beginning are the header rows of a table."""
+    language: str = ""
+    """The programming language of code, as DocTags names it; empty if it is not known."""
 
 
 class Unit(NamedTuple):

@@ -10,6 +10,7 @@ from inorder.index.hits import Hit
 from inorder.index.ranking.snippets import SnippetLine, cut
 from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
 from inorder.index.symbols import CodeLocation
+from inorder.index.text_lines import find_best_line
 from inorder.library.opening import find_index
 from inorder.serve.catalog import Catalog
 from inorder.serve.options import HITS_MAX, QUESTION_CHARACTERS_MAX
@@ -75,7 +76,7 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     end: int
     line: int
-    """The best line of code; 0 for a document."""
+    """The best line of code, of text and of Markdown; 0 if it is not known."""
     number: int
     pages: list[int]
     chunk_id: str
@@ -128,8 +129,7 @@ def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
 
 def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit) -> SearchHit:
     lines = answer.make_snippet(hit)
-    is_code = hit.file_kind == "code"
-    line = next((line.number for line in lines if line.is_best), hit.start) if is_code else 0
+    line = find_best_line(hit, lines)
     same = {name: value for name, value in msgspec.structs.asdict(hit).items() if name in SearchHit.__struct_fields__}
     described = {
         "rank": rank,

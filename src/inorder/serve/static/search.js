@@ -11,6 +11,11 @@ function groupByFile(hits) {
   return [...byFile.values()].flat();
 }
 
+/** The line of a hit, or its page. */
+function placeOf(hit) {
+  return hit.line ? `:${hit.line}` : hit.pages.length ? `, page ${hit.pages[0]}` : "";
+}
+
 const LISTS = { lexical: "words", dense: "meaning", code: "names and paths", kind: "kind of file", search: "search", rerank: "reranking" };
 const FIRST_HITS = 10;
 const MORE_HITS = 50;
@@ -158,13 +163,12 @@ class SearchView {
   makeHit(hit) {
     const isCode = hit.only === "code";
     const what = isCode ? `${hit.kind} ${hit.name}`.trim() : hit.context.split(" > ").slice(0, -1).join(" › ") || hit.context;
-    const place = isCode ? `:${hit.line}` : hit.pages.length ? `, page ${hit.pages[0]}` : "";
     const lines = hit.snippet.map((line) => isCode
       ? make("div", { class: "line" }, make("span", { class: "number" }, line.number), make("code", {}, marked(line.text, line.marks)))
       : make("span", {}, marked(line.text, line.marks), " "));
     return make("li", { class: "hit" },
       make("div", { class: "head" },
-        make("a", { class: "title", href: this.hrefOf(hit) }, make("span", { class: "path", dir: "auto" }, hit.path), make("span", { class: "place" }, place)),
+        make("a", { class: "title", href: this.hrefOf(hit) }, make("span", { class: "path", dir: "auto" }, hit.path), make("span", { class: "place" }, placeOf(hit))),
         make("span", { class: "tags" }, make("span", { class: "tag" }, isCode ? hit.language : `document${hit.language ? ` · ${hit.language}` : ""}`),
           hit.is_weak && make("span", { class: "tag weak", title: "none of the words, and not more similar than by chance" }, "weak"),
           make("span", { class: `tag found ${hit.found_by}` }, FOUND_BY[hit.found_by]))),
@@ -185,8 +189,8 @@ class SearchView {
 
   makePlace(place) {
     return make("li", { class: "hit" }, make("div", { class: "head" },
-      make("a", { class: "title", href: `${link("/code", { ...this.shared, id: place.item_id })}#L${place.line}` },
-        make("span", { class: "path" }, place.path), make("span", { class: "place" }, `:${place.line}`)),
+      make("a", { class: "title", href: this.hrefOf({ ...place, id: place.item_id }) },
+        make("span", { class: "path" }, place.path), make("span", { class: "place" }, placeOf(place))),
       make("span", { class: "tags" }, make("span", { class: "tag" }, place.what))),
     make("div", { class: "snippet code" }, make("div", { class: "line" }, make("code", {}, make("strong", {}, place.name), place.detail ? `  ${place.detail}` : ""))));
   }

@@ -18,6 +18,7 @@ from inorder.index.place import Generation
 from inorder.index.ranking.snippets import CONTEXT, SnippetLine, cut
 from inorder.index.search import SearchAnswer, use_index
 from inorder.index.symbols import CodeLocation
+from inorder.index.text_lines import find_best_line
 from inorder.library.opening import find_index
 
 _WIDTH = 160
@@ -80,6 +81,7 @@ def describe_generation(found: Generation) -> dict[str, Any]:
 
 def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> dict[str, Any]:
     lines = answer.make_snippet(hit, context)
+    line = find_best_line(hit, lines)
     described = msgspec.structs.asdict(hit)
     only, _ = described.pop("file_kind"), described.pop("number")
     return described | {
@@ -89,15 +91,12 @@ def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> di
         "citation": hit.citation,
         "score": round(hit.score, 6),
         "shares": {name: round(share, 6) for name, share in hit.shares.items()},
-        "location": hit.locate(_find_line(lines)),
+        "line": line or None,
+        "location": hit.locate(line),
         "only": only,
         "snippet": [line.text for line in lines],
         "marks": [line.marks for line in lines],
     }
-
-
-def _find_line(lines: Sequence[SnippetLine]) -> int | None:
-    return next((line.number for line in lines if line.is_best), None)
 
 
 def print_answer(answer: SearchAnswer, *, explains: bool, context: int) -> None:
@@ -120,7 +119,8 @@ def _print_hit(answer: SearchAnswer, rank: int, hit: Hit, *, explains: bool, con
     lines = answer.make_snippet(hit, context)
     is_code = hit.file_kind == "code"
     what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
-    where = _embolden(to_printable(hit.locate(_find_line(lines)))) + (f"  {to_printable(what)}" if what else "")
+    where = _embolden(to_printable(hit.locate(find_best_line(hit, lines))))
+    where += f"  {to_printable(what)}" if what else ""
     print_out(f"{where}  (rank {rank}, score {hit.score:.2f})")
     if hit.is_weak:
         print_out(f"    {_WEAK}")
@@ -147,7 +147,7 @@ def print_places(places: Sequence[CodeLocation], indent: str = "", *, shows_call
     """Print one line per place."""
     for place in places:
         detail = f"in {place.detail}" if shows_caller and place.detail else place.detail
-        where = f"{to_printable(place.path)}:{place.line}"
+        where = to_printable(place.locate())
         print_out(f"{indent}{where}  {place.what} {place.name}  {detail}".rstrip())
     if not places and not indent:
         print_out(pluralize(0, "place"))
