@@ -148,3 +148,27 @@ def test_a_fifo_in_place_of_what_the_user_has_trusted_is_one_line(cli: CommandLi
     (cli.folder / "inorder.toml").write_text('[default]\ndense = "openai:http://127.0.0.1:9/#m"\n')
     ended = cli.end_of(cli.start("config", "trust", XDG_CONFIG_HOME=str(cli.folder / "config")))
     assert (ended.code, ended.err) == (2, f"inorder: cannot write {trusted}: not a regular file\n")
+
+
+def test_a_fifo_in_place_of_what_describes_a_package_hides_the_package(cli: CommandLine) -> None:
+    described = cli.folder / "packages" / "odd-1.0.dist-info"
+    described.mkdir(parents=True)
+    os.mkfifo(described / "entry_points.txt")
+    ended = cli.end_of(cli.start("plugins", PYTHONPATH=str(cli.folder / "packages")))
+    assert (ended.code, ended.err) == (0, "no installed package has plug-ins\n")
+
+
+def test_a_fifo_in_place_of_the_settings_of_an_assistant_is_one_line(made: CommandLine) -> None:
+    (made.folder / ".vscode").mkdir(exist_ok=True)
+    os.mkfifo(made.folder / ".vscode" / "mcp.json")
+    ended = made.end_of(made.start("mcp", "--install", "vscode", "--write", "--data", str(made.data)))
+    assert ended.code == 2
+    assert ".vscode/mcp.json cannot be read, and nothing was written" in ended.err
+    assert "not a regular file" in ended.err
+
+
+def test_a_fifo_in_place_of_a_tokenizer_is_one_line(made: CommandLine, tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "tokenizer.json")
+    ended = made.end_of(made.start("run", "sources", "--data", str(tmp_path / "data"), "--set", f"tokenizer=hf:{path}"))
+    assert ended.code == 2
+    assert "not a regular file" in ended.err

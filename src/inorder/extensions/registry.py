@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from inorder.errors import OperatorError
 from inorder.files.package_versions import list_packages
+from inorder.host.regular_file import read_regular
 
 from .loading import EntryName, describe_error, load_entry, look_here, parse_entry
 
@@ -160,7 +161,7 @@ def _find_metadata(path: Sequence[str]) -> Iterator[Path]:
 
 def _has_plugins(path: Path) -> bool:
     try:
-        return f"[{GROUP}".encode() in path.read_bytes()
+        return f"[{GROUP}".encode() in read_regular(path)
     except OSError:
         return False
 
@@ -183,7 +184,6 @@ def _hash_source(module: str, folder: str) -> str:
             f"no module named {module}, neither in the current directory nor among the installed packages"
         )
     try:
-        with open(spec.origin, "rb") as file:
-            return sha256(file.read()).hexdigest()[:16]
+        return sha256(read_regular(spec.origin)).hexdigest()[:16]
     except OSError as error:
         raise OperatorError(f"cannot read {spec.origin}: {error.strerror}") from error

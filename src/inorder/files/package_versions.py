@@ -9,6 +9,8 @@ import os
 import sys
 from functools import lru_cache
 
+from inorder.host.regular_file import open_regular
+
 _WHEEL, _EGG = ".dist-info", ".egg-info"
 _FIELD = b"Version:"
 
@@ -58,7 +60,7 @@ def _normalize(name: str) -> str:
 def _read_version(path: str) -> str:
     """The version in the head of a file of metadata; empty: there is none."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             for line in file:
                 if line.startswith(_FIELD):
                     return line[len(_FIELD) :].decode().strip()

@@ -16,10 +16,11 @@ _BESIDE_DATABASE = ("", "-wal", "-shm", "-journal")
 """What SQLite adds to the path of a database for the files beside it."""
 
 
-def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:
-    """Open a path without waiting. Raises OSError if it cannot be opened, or is no regular file."""
+def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
+    """Open a path without waiting. Raises OSError if it cannot be opened, or is no regular file. `mode`: of a file that
+    is created."""
     try:
-        descriptor = os.open(path, flags | _AT_ONCE, 0o666)
+        descriptor = os.open(path, flags | _AT_ONCE, mode)
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):  # a socket, or a device without a driver
             raise _make_error(path) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import time_ns
 
 from inorder.documents.inputs import find_file, is_there
+from inorder.host.regular_file import read_regular
 from inorder.host.spelling import read_spelling
 from inorder.stage.sources import is_address
 
@@ -52,9 +53,9 @@ def _find_moved_trees(root: str, indexed_ns: int) -> Iterator[str]:
 def _find_head_log(marker: Path) -> Path:
     """Git appends to this file whenever another commit is checked out or made. `.git` is a file in a linked tree."""
     try:
-        if marker.is_file():
-            marker = marker.parent / marker.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-    except (OSError, UnicodeDecodeError):
+        found = read_regular(marker).decode("utf-8")
+        marker = marker.parent / found.removeprefix("gitdir:").strip()
+    except (OSError, UnicodeDecodeError):  # a folder, in most cases
         pass
     return marker / "logs" / "HEAD"
 

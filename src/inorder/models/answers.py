@@ -23,7 +23,7 @@ import msgspec
 
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.os_errors import translate_os_errors
-from inorder.host.regular_file import require_regular_database
+from inorder.host.regular_file import open_descriptor, require_regular_database
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .question import Question
@@ -281,7 +281,7 @@ def _decode(rows: Iterable[tuple[Any, ...]]) -> dict[str, Answer]:
 
 def _restrict(path: str) -> None:
     """Create a file that only its owner can read, or make it one."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
     finally:

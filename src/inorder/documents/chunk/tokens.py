@@ -15,6 +15,7 @@ from typing import Any
 
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import require_module
+from inorder.host.regular_file import read_regular
 
 TokenCounter = Callable[[str], int]
 PartCounter = Callable[[str, int, Sequence[int]], list[int]]
@@ -107,7 +108,7 @@ def load_counter(name: str) -> TokenCounter:
         raise OperatorError(f"tokenizer must be 'words' or 'hf:PATH', got {name!r}")
     tokenizers = require_module("tokenizers", by="tokenizer hf:PATH", extra="hf")
     try:
-        tokenizer = tokenizers.Tokenizer.from_file(path)
+        tokenizer = tokenizers.Tokenizer.from_buffer(read_regular(path))
     except Exception as error:
         raise OperatorError(f"cannot read the tokenizer {path}: {error}") from error
     # A file may enable truncation or padding. Then every text would have the same number of tokens.

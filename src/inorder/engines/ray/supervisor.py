@@ -22,6 +22,7 @@ from inorder.engines.pool import Outbox, PoolEngine
 from inorder.engines.process.engine import ProcessPoolWorker
 from inorder.engines.process.transfer import SHARED_BYTES_MIN
 from inorder.errors import InfrastructureError
+from inorder.host.regular_file import read_regular
 
 from .protocol import (
     BATCH_S,
@@ -120,7 +121,6 @@ def _is_urgent(event: Event) -> bool:
 def _has_secret(path: str, secret: str) -> bool:
     """Whether this machine sees the driver's marker file."""
     try:
-        with open(path, encoding="ascii") as file:
-            return bool(secret) and file.read() == secret
-    except (OSError, ValueError):
+        return bool(secret) and read_regular(path) == secret.encode("ascii")
+    except OSError:
         return False

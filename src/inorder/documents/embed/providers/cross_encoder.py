@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from inorder.errors import OperatorError, require
 from inorder.files.optional_deps import require_module
+from inorder.host.regular_file import read_regular
 
 from .base import replace_surrogates
 from .onnx_encoder import open_session
@@ -83,7 +84,7 @@ class OnnxCrossEncoder:
         path = folder / "tokenizer.json"
         require(path.is_file(), f"cross-encoder:{folder} needs the file tokenizer.json")
         try:
-            self._tokenizer = enable_truncation(tokenizers.Tokenizer.from_file(str(path)), _TOKENS_MAX)
+            self._tokenizer = enable_truncation(tokenizers.Tokenizer.from_buffer(read_regular(path)), _TOKENS_MAX)
             self._session = open_session(str(folder / "model.onnx"), **needs)
         except OperatorError:
             raise

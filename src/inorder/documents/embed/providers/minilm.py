@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import find_package, require_module
+from inorder.host.regular_file import read_regular
 
 from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, build_bert_graph
 from .local_model import ModelProvider
@@ -37,10 +38,10 @@ def open_minilm_encoder() -> OnnxEncoder:
     """Load the model, for tokens and without batching."""
     folder = model_folder()
     tokenizer = Tokenizer(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
-    load_file = require_module("safetensors.numpy", **_NEEDS).load_file
+    load = require_module("safetensors.numpy", **_NEEDS).load
     try:
-        shape = msgspec.json.decode((folder / "config.json").read_bytes(), type=BertShape)
-        weights = load_file(folder / "model.safetensors")
+        shape = msgspec.json.decode(read_regular(folder / "config.json"), type=BertShape)
+        weights = load(read_regular(folder / "model.safetensors"))
     except (OSError, msgspec.DecodeError) as error:
         raise OperatorError(f"minilm: the package {PACKAGE} is damaged; reinstall it: {error}") from None
     session = open_session(build_bert_graph(weights, shape, **_NEEDS), **_NEEDS)

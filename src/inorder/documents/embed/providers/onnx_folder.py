@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from inorder.errors import OperatorError, require
 from inorder.files.optional_deps import require_module
+from inorder.host.regular_file import read_regular
 
 from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, Pool, first_token_pool, mean_pool, no_pool, open_session
@@ -114,7 +115,7 @@ def _read_settings(path: Path) -> _Settings:
 
 def _read(path: Path, kind: type[Any]) -> Any:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(read_regular(path), type=kind)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise OperatorError(f"cannot read {str(path)!r}: {error}") from None
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from inorder.documents.embed.batching import Tokens
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import require_module
+from inorder.host.regular_file import read_regular
 
 from .base import Matrix, normalize_rows, replace_surrogates
 from .word_tokenizer import TokenArray, make_word_tokenizer
@@ -49,7 +50,7 @@ class Tokenizer:
         if not path.is_file():
             raise OperatorError(f"{by} needs the file {path.name} in {str(path.parent)!r}")
         try:
-            tokenizer = tokenizers.Tokenizer.from_file(str(path))
+            tokenizer = tokenizers.Tokenizer.from_buffer(read_regular(path))
         except Exception as error:
             raise OperatorError(f"cannot read the tokenizer {str(path)!r}: {error}") from None
         self._tokenizer = tokenizer

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.errors import OperatorError
+from inorder.host.regular_file import open_regular, read_regular
 
 FOLDER = Path(__file__).parent
 VECTORS = "minilm.vectors.npz"
@@ -44,8 +45,8 @@ class VectorTable(NamedTuple):
 def read_table(folder: Path = FOLDER) -> VectorTable:
     """Read the table. Raises OperatorError if a file is missing or damaged."""
     try:
-        vocabulary = (folder / VOCABULARY).read_text(encoding="ascii").split()
-        with np.load(folder / VECTORS, allow_pickle=False) as stored:
+        vocabulary = read_regular(folder / VOCABULARY).decode("ascii").split()
+        with open_regular(folder / VECTORS) as file, np.load(file, allow_pickle=False) as stored:
             table = VectorTable(vocabulary, stored["codes"], stored["shapes"], stored["lengths"])
     except Exception as error:
         raise OperatorError(f"static: the package inorder is damaged; reinstall it: {error}") from None

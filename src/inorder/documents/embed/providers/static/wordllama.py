@@ -17,6 +17,7 @@ import numpy.typing as npt
 from inorder.documents.embed.providers.base import Matrix, replace_surrogates
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import find_package, require_module
+from inorder.host.regular_file import open_regular, read_regular
 
 PACKAGE = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -36,7 +37,7 @@ def open_wordllama() -> "StaticProvider":
     folder = package_folder()
     tokenizers = require_module("tokenizers", **_NEEDS)
     try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
+        tokenizer = tokenizers.Tokenizer.from_buffer(read_regular(folder / TOKENIZER))
         weights = read_tensor(folder / WEIGHTS, _TENSOR)
     except Exception as error:
         raise OperatorError(f"wordllama: the package {PACKAGE} is damaged; reinstall it: {error}") from None
@@ -47,7 +48,7 @@ def open_wordllama() -> "StaticProvider":
 
 def read_tensor(path: Path, name: str) -> HalfFloats:
     """A tensor of 16-bit floats in a file of safetensors, mapped into memory."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = int.from_bytes(file.read(8), "little")
         described = json.loads(file.read(size))[name]
     if described["dtype"] != "F16":
