@@ -9,7 +9,6 @@ import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
-from warnings import warn
 from weakref import WeakSet
 
 from inorder.core.events import Envelope
@@ -19,6 +18,7 @@ from inorder.core.transitions import State
 from inorder.engines.base import WORKERS_MAX, Engine, Task
 from inorder.engines.factory import EngineSpec, create_engine, is_coroutine_function
 from inorder.errors import InfrastructureError, InvariantViolation, ItemError, OperatorError, require
+from inorder.host.caller import warn_caller
 from inorder.host.clock import SystemClock
 from inorder.runtime.delivery import ORDERS, Delivery, make_delivery
 from inorder.runtime.former_options import FormerOptions, read_former
@@ -587,7 +587,7 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
 def _warn_of_survivors(survivors: list[Task], where: str = IN_THREADS) -> None:
     if survivors:
         names = [f"seq {task.seq} ({task.item!r:.40})" for task in survivors]
-        warn(describe_survivors(names, where), RuntimeWarning, stacklevel=4)
+        warn_caller(describe_survivors(names, where))
 
 
 def to_item_error(envelope: Envelope, item: Any, base: int) -> ItemError:

@@ -112,6 +112,7 @@ def test_two_readers_with_one_name_are_named_and_neither_reads(cli: CommandLine,
     named = cli.run_in_process("run", "sources", "--reader", "loud")
     assert (named.code, len(named.err.splitlines())) == (2, 1)
     assert said in named.err
+    assert cli.run_in_process("plugins").err.count(said) == 1
     assert run(cli, "--reader", "one:reader")["changed"] == 2
 
 

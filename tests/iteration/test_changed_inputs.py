@@ -66,6 +66,12 @@ def test_the_position_counts_the_results_of_all_runs(path: Path) -> None:
         assert results.position == 3
 
 
+def test_an_exception_of_key_names_its_item(path: Path) -> None:
+    with pytest.raises(KeyError) as caught:
+        take(path, ["a", "b", "c"], key={"a": 1, "b": 2}.__getitem__)
+    assert caught.value.__notes__ == ["key raised this for the item 'c'"]
+
+
 def test_a_failed_item_that_was_yielded_is_committed_and_names_its_place(path: Path) -> None:
     def fail_at_b(name: str) -> str:
         return str({"a": 1, "c": 3}[name])
@@ -88,8 +94,9 @@ def test_a_complete_journal_says_that_it_is_complete(path: Path) -> None:
 def test_a_complete_journal_without_keys_says_so_too(path: Path) -> None:
     options: dict[str, Any] = {"where": "inline", "journal": path}
     assert list(imap(shout, "ab", **options)) == ["A", "B"]
-    with pytest.warns(RuntimeWarning, match="is complete"):
+    with pytest.warns(RuntimeWarning, match="is complete") as warned:
         assert list(imap(shout, "ab", **options)) == []
+    assert [each.filename for each in warned] == [__file__]
 
 
 def test_without_keys_a_changed_input_is_one_line_that_says_what_to_do(path: Path) -> None:

@@ -275,8 +275,9 @@ def test_an_exhausted_iteration_has_stopped_its_workers() -> None:
 
 def test_closing_stops_the_workers_and_twice_is_once(crew: Crew) -> None:
     results = crew.results()
-    with pytest.warns(RuntimeWarning, match=r"still running in threads, which cannot be killed: seq [12] \("):
+    with pytest.warns(RuntimeWarning, match=r"still running in threads, which cannot be killed: seq [12] \(") as warned:
         results.close()
+    assert warned[0].filename == __file__
     results.close()
     assert crew.goes_home()
     assert list(results) == []

@@ -102,6 +102,14 @@ def test_a_cost_that_is_no_cost_is_refused_with_the_place_of_its_item(schedule: 
         list(results)
 
 
+@pytest.mark.parametrize("name", ["cost", "size", "batch_key"])
+def test_an_exception_of_a_function_of_an_item_names_both(name: Any) -> None:
+    options: dict[str, Any] = {name: {"a": 1}.__getitem__ if name != "batch_key" else {"a": "a"}.__getitem__}
+    with pytest.raises(KeyError) as caught:
+        list(inorder.imap(str, ["a", "b"], where="inline", **options))
+    assert caught.value.__notes__ == [f"{name} raised this for the item 'b'"]
+
+
 @pytest.mark.parametrize("price", [None, "cheap", [1]])
 def test_a_cost_that_is_no_number_is_refused_with_its_item(price: Any) -> None:
     results = inorder.imap(str, ["a", "b"], cost=lambda item: price if item == "b" else 1, where="inline")

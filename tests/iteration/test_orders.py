@@ -173,6 +173,14 @@ def test_a_key_that_cannot_be_hashed_is_one_line() -> None:
     )
 
 
+def test_an_exception_of_key_names_its_item_and_comes_after_the_results_before_it() -> None:
+    results = inorder.imap(str, [1, 2, "x", 3], where="inline", order="key", key=lambda item: 1 / item)
+    assert [next(results), next(results)] == ["1", "2"]
+    with pytest.raises(TypeError, match="unsupported operand") as caught:
+        next(results)
+    assert caught.value.__notes__ == ["key raised this for the item 'x'"]
+
+
 def test_the_key_of_an_item_is_asked_for_once() -> None:
     asked: list[int] = []
 

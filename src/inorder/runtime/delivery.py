@@ -18,7 +18,7 @@ from inorder.core.events import Envelope
 from inorder.errors import OperatorError, require
 from inorder.host.clock import Clock
 from inorder.runtime.loop import ResumeState
-from inorder.runtime.plan_items import Planned
+from inorder.runtime.plan_items import Planned, ask
 
 from .feed import NotYet
 
@@ -136,7 +136,7 @@ class KeyDelivery(AnyOrderDelivery):
             yield planned
 
     def _find_queue(self, item: Any) -> _Queue:
-        key = self._key(item)
+        key = ask("key", self._key, item)
         try:
             queue = self._queues.get(key)
         except TypeError as error:

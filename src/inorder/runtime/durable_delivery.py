@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
-from warnings import warn
 
 from inorder.core.commands import CommitRun
 from inorder.core.events import Envelope
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, SyncError, require
+from inorder.host.caller import warn_caller
 from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
@@ -26,7 +26,7 @@ from inorder.runtime.commit import CommitJournal
 from inorder.runtime.function_identity import choose_header, make_header
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import ResumeState
-from inorder.runtime.plan_items import Planned
+from inorder.runtime.plan_items import Planned, ask
 from inorder.runtime.recovery import (
     OpenedJournal,
     create_journal,
@@ -46,10 +46,6 @@ RESULTS_SUFFIX = ".results"
 """Suffix of the folder beside the journal with the results that are not delivered yet."""
 KEYS_SUFFIX = ".keys"
 """Suffix of the file beside the journal with the keys of the items whose results were delivered."""
-_WARNING_LEVEL = 4
-"""From `DurableDelivery.close`, over the iterator's own methods, to the code that iterates."""
-_OPEN_LEVEL = 6
-"""From where keys are opened to the code that calls `imap`."""
 
 
 class DurableDelivery(Delivery):
@@ -151,7 +147,7 @@ class DurableDelivery(Delivery):
             self._lock.release()
         if is_end and self._was_complete and not self._has_delivered:
             message = f"the journal {self._path} is complete: every result was delivered; remove it to start over"
-            warn(message, RuntimeWarning, stacklevel=_WARNING_LEVEL)
+            warn_caller(message)
 
 
 def open_delivery(
@@ -226,7 +222,7 @@ def _open_keys(filesystem: Filesystem, path: str, found: Replay | None) -> Commi
         raise IntegrityError(f"the file {name}, which says what was delivered, was damaged or cut; {remedy}") from error
     lost = (recorded.offset - keys.position().offset) // KEY_BYTES
     if lost > 0:
-        warn(f"the end of {name} was lost: {lost} results are delivered again", RuntimeWarning, stacklevel=_OPEN_LEVEL)
+        warn_caller(f"the end of {name} was lost: {lost} results are delivered again")
     return keys
 
 
@@ -255,7 +251,7 @@ def _open_results(
 
 def _make_identify(key: Callable[[Any], Any] | None, *, is_hashed: bool) -> Callable[[Any], bytes]:
     def identify(item: Any) -> bytes:
-        value = item if key is None else key(item)
+        value = item if key is None else ask("key", key, item)
         try:
             encoded = encode_identity(value)
         except TypeError as error:

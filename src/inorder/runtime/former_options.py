@@ -1,20 +1,18 @@
 """Parameters of `imap` of earlier versions. They work with a warning; in version 0.4.0 this file goes."""
 
 from typing import Any, Literal, TypedDict
-from warnings import warn
 
 import msgspec
 
 from inorder.engines.error_table import Classify
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import require
+from inorder.host.caller import warn_caller
 
 from .limits import Budgets, Windows
 from .run_options import RunOptions
 
 _PLACES = {"io": "threads", "cpu": "processes", "inline": "inline"}
-_CALLER_LEVEL = 4
-"""From `warn`, over `read_former` and `imap`, to the caller."""
 
 
 class FormerOptions(TypedDict, total=False):
@@ -68,4 +66,4 @@ def _find_place(policy: Any, engine: Any, where: str | None) -> str:
 
 
 def _warn(old: str, new: str) -> None:
-    warn(f"{old} is now {new}; the old name goes in 0.4", DeprecationWarning, stacklevel=_CALLER_LEVEL)
+    warn_caller(f"{old} is now {new}; the old name goes in 0.4", DeprecationWarning)

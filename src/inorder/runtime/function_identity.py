@@ -4,11 +4,11 @@ import sys
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
-from warnings import warn
 
 import msgspec
 
 from inorder.errors import OperatorError, require
+from inorder.host.caller import warn_caller
 from inorder.journal.records import Header
 from inorder.sinks.committed_keys import CommittedKeys
 
@@ -18,8 +18,6 @@ from .identity import hash_strings, new_run_id
 _CODE, _VERSION, _KEY = "code:", "version:", " key:"
 PYTHON = f"{sys.implementation.name}-{sys.version_info[0]}.{sys.version_info[1]}"
 """The Python whose compiled code can be compared."""
-_WARNING_LEVEL = 7
-"""From where a key is compared to the code that calls `imap`."""
 
 
 def make_header(
@@ -100,4 +98,4 @@ def _report_another_key(path: str, *, is_error: bool) -> None:
         f"{change}, and items whose keys are others now would be delivered again; pass the key that it was created "
         "with, or another journal to start over; if the keys are the same, pass version=, a text of your choice",
     )
-    warn(f"{change}; items whose keys are others now are delivered again", RuntimeWarning, stacklevel=_WARNING_LEVEL)
+    warn_caller(f"{change}; items whose keys are others now are delivered again")

@@ -38,18 +38,27 @@ class ItemHints(NamedTuple):
         return ((describe(item), item) for item in items)
 
     def _describe(self, item: Any) -> PlanItem:
-        cost = 1.0 if self.cost is None else self.cost(item)
+        cost = 1.0 if self.cost is None else ask("cost", self.cost, item)
         try:
             cost = float(cost)
         except (TypeError, ValueError) as error:
             raise OperatorError(f"cost must return a number, got {cost!r} for {item!r:.80}") from error
-        size: Any = 0 if self.size is None else self.size(item)
+        size: Any = 0 if self.size is None else ask("size", self.size, item)
         if type(size) is not int or size < 0:
             raise OperatorError(f"size must return a number of bytes, got {size!r} for {item!r:.80}")
-        key: Any = "" if self.batch_key is None else self.batch_key(item)
+        key: Any = "" if self.batch_key is None else ask("batch_key", self.batch_key, item)
         if type(key) is not str:
             raise OperatorError(f"batch_key must return a string, got {key!r} for {item!r:.80}")
         return PlanItem(cost=cost, size_bytes=size, batch_key=key)
+
+
+def ask(name: str, function: Callable[[Any], Any], item: Any) -> Any:
+    """Return what a function of the user says of an item. What it raises gets a note that names both."""
+    try:
+        return function(item)
+    except Exception as error:
+        error.add_note(f"{name} raised this for the item {item!r:.80}")
+        raise
 
 
 def read_until_error(plan: Iterable[Planned], errors: list[Exception], committed_end: int) -> Iterator[Planned]:

@@ -1,14 +1,11 @@
 """A warning to a consumer that waits for one result: which item it is, and what has become of it."""
 
 from collections.abc import Sized
-from warnings import warn
 
 from inorder.errors import require
+from inorder.host.caller import warn_caller
 from inorder.host.clock import Clock
 from inorder.runtime.loop import Runtime
-
-_CALLER_LEVEL = 4
-"""From `_warn`, over the iterator's own methods, to the code that asked for the next result."""
 
 
 class StallNotice:
@@ -42,4 +39,4 @@ class StallNotice:
         item = None if head.seq is None else runtime.find_item(head.seq)
         name = "" if item is None else f" ({item!r:.80})"
         message = f"no result for {waited_ms / 1000:.0f} s; waiting for {head.describe()}{name}"
-        warn(message, RuntimeWarning, stacklevel=_CALLER_LEVEL)
+        warn_caller(message)

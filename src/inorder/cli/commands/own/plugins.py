@@ -35,7 +35,7 @@ def plugins(as_json: JsonOption = False) -> None:
         print_json({"plugins": found})
         return
     print_out(*format_table([(each["kind"], each["name"], each["package"], each["version"]) for each in found]))
-    info(*(each["problem"] for each in found if each["problem"]))
+    info(*dict.fromkeys(each["problem"] for each in found if each["problem"]))  # a conflict is that of several
     if not found:
         info("no installed package has plug-ins")
 
