@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tests.documents.embed.servers import (
     Handler,
     Script,
     cut_before_the_answer,
+    held_by,
     refusing,
     saying,
     serving,
@@ -56,12 +58,19 @@ def library(tmp_path: Path) -> Library:
     return Library(tmp_path / "data")
 
 
-def run(library: Library, docs: Path, spec: str, server: ServerLimits = QUICK, **options: Any) -> RunOutcome:
+def run(
+    library: Library,
+    docs: Path,
+    spec: str,
+    server: ServerLimits = QUICK,
+    settings: dict[str, Any] | None = None,
+    **options: Any,
+) -> RunOutcome:
     """Run as the command line does: in worker processes."""
-    settings = PipelineSettings(dense=spec, server=server)
+    chosen_settings = PipelineSettings(dense=spec, server=server, **(settings or {}))
     options = {"policy": "cpu", "progress": "none", "telemetry": False} | options
     chosen = StageOptions(data=library.data, workers=1, **options)
-    return run_pipeline(RunRequest(sources=(str(docs),), settings=settings, options=chosen))
+    return run_pipeline(RunRequest(sources=(str(docs),), settings=chosen_settings, options=chosen))
 
 
 def read_vectors(library: Library) -> dict[str, Any]:
@@ -206,6 +215,29 @@ def test_a_run_stops_resumable_if_the_server_stays_down(docs: Path, library: Lib
     with serving(Script()) as url:  # another port is another provider
         assert count_steps(run(library, docs, f"tei:{url}")) == {"embed:dense": COUNT}
     assert len(read_vectors(library)) == COUNT
+
+
+@pytest.mark.req("RTY-5", "ROB-1", "LED-7")
+def test_no_file_fails_at_its_time_limit_for_a_server_that_hangs(docs: Path, library: Library) -> None:
+    gate = threading.Event()
+    settings = {"timeouts_s": {"embed:dense": 12.0}}
+    with serving(Script(otherwise=held_by(gate))) as url:
+        outcome = run(library, docs, f"tei:{url}", ServerLimits(), settings, timeout_s=12.0, outage_s_max=0.5)
+        gate.set()
+    assert (outcome.stop_kind, outcome.counts) == ("infrastructure", FileCounts(new=COUNT))
+    assert f"{url} is down" in (outcome.cancel_reason or "")
+    assert library.list_failures() == []
+
+
+@pytest.mark.req("RTY-5")
+def test_requests_to_a_server_end_before_the_time_limit_of_their_file() -> None:
+    def limit(timeout_s: float) -> tuple[float, float]:
+        found = PipelineSettings(timeouts_s={"embed:dense": timeout_s}).limit_server()
+        return found.deadline_s, found.check_s
+
+    assert limit(10) == (4, 1)
+    assert limit(3600) == limit(0) == (120, 30)
+    assert PipelineSettings(timeouts_s={}).limit_server() == ServerLimits()
 
 
 @pytest.mark.req("RTY-5", "ROB-1")

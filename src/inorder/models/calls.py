@@ -248,7 +248,7 @@ class ServerCalls:
         except NotAdmitted as error:
             if error.reason is Reason.DEADLINE:
                 reason = self._describe_deadline(call, "the request was still queued")
-                raise StageError(reason, category="provider", retryable=True) from None
+                raise _NoAnswerError(reason) from None
             raise _make_closed_error() from None
         except TaskCancelled:
             raise _make_closed_error() from None

@@ -58,7 +58,7 @@ class SharedProviders(ResourceHooks):
         """Prepare the process of the providers in the driver, if there is to be one."""
         if context.options.engine == "local" and context.options.policy != "io":
             self._address = "unavailable"  # should the next line fail, no worker opens a model of its own
-            self._address = self._keeper.open(self._specs, self._settings.server).address
+            self._address = self._keeper.open(self._specs, self._settings.limit_server()).address
         self.open(context)
 
     def _set_up(self, context: StageContext) -> None:

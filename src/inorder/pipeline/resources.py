@@ -85,7 +85,7 @@ class VisitResources:
         with self._opening:
             if family not in self._providers:
                 try:
-                    limits = self._settings.server
+                    limits = self._settings.limit_server()
                     self._providers[family] = open_dense(spec, limits) if family == "dense" else open_sparse(spec)
                 except OperatorError as error:
                     raise StageError(f"cannot open the {family} provider: {error}", category="config") from None

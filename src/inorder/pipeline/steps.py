@@ -8,6 +8,7 @@ A step is due if it has no result, if its settings are others than those of its 
 Source code has one step: the rows of the index are made of the file itself.
 """
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
@@ -40,6 +41,9 @@ from .sources.classify import ARCHIVE, CODE, DOCUMENT, FileKind
 NONE = "none"
 TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.0, f"{EMBED}:sparse": 3600.0}
 """A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
+_REQUEST_SHARE, _CHECK_SHARE = 0.4, 0.1
+"""Shares of the time limit of a step: for a request to a server with all its attempts, and for the question whether it
+is down."""
 _DECRYPTING = ("cryptography", "msoffcrypto")
 """Packages that read encrypted office files."""
 _ROUNDS = 100_000
@@ -100,6 +104,16 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     def find_key_file(self) -> str:
         """Return the path of the file with the key of the model's server; empty: there is none."""
         return "" if self.model_key_file == NONE else self.model_key_file
+
+    def limit_server(self) -> ServerLimits:
+        """Return the limits of providers behind a server. A request, and the question whether the server is down, end
+        before the time limit of the step: a server that hangs pauses the run, and fails no file."""
+        limit_s = self.timeouts_s.get(f"{EMBED}:dense") or math.inf
+        return msgspec.structs.replace(
+            self.server,
+            deadline_s=min(self.server.deadline_s, _REQUEST_SHARE * limit_s),
+            check_s=min(self.server.check_s, _CHECK_SHARE * limit_s),
+        )
 
     def limit_fetches(self, workers: int = 1) -> FetchLimits:
         """Return the limits of requests to remote sources, for one of so many processes."""
