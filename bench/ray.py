@@ -7,7 +7,7 @@ in `bench/imap.py`: every figure in a fresh program, the tools taking turns, fro
 the moment the last result is there, so that starting Ray is in `first` alone.
 
 * `inorder`: `imap` on two processes
-* `inorder-ray`: `imap(engine="ray")` with two workers
+* `inorder-ray`: `imap(where="ray")` with two workers
 * `ray-tasks`: one task per item
 * `ray-batches`: one task for a hundred items, chosen by hand
 * `ray-data`: `from_items(...).map(...)` with `preserve_order`

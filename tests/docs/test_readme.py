@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from inorder.version import __version__
 from tests.docs.pages import read
 
 PICTURES = [("README.md", "report", "png"), ("docs/guides/your-own-job.md", "order", "svg")]
@@ -20,3 +21,9 @@ def test_the_first_minute_says_what_a_searcher_gets() -> None:
     first = read("README.md").partition("## Example")[0]
     assert "Search your own documents" in first
     assert not re.search(r"\b(?:commit|kernel|journal|seq|lease|envelope)", first)
+
+
+def test_the_status_names_this_version() -> None:
+    stated = re.search(r"^\| status \| version (\d+\.\d+), ", read("README.md"), re.MULTILINE)
+    assert stated is not None
+    assert __version__.startswith(f"{stated[1]}.")
