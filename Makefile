@@ -125,7 +125,12 @@ check: $(STAMP) ## check lint, formatting and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-.PHONY: kills test-typing
+.PHONY: kills properties test-typing
+properties: $(STAMP) ## run the property tests with examples drawn by PROPERTY_SEED (default: another one each time)
+	@seed=$${PROPERTY_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
+	echo "to draw the same examples again: make properties PROPERTY_SEED=$$seed"; \
+	$(RUN) -m pytest -n 2 -q --requirements=off -m hypothesis --hypothesis-profile=fresh --hypothesis-seed=$$seed $(TESTS)
+
 kills: $(STAMP) ## kill an imap with a journal KILLS times (default 200), inline and with processes, while its input changes
 	KILLS=$${KILLS:-200} $(RUN) -m pytest -n 2 -q --requirements=off tests/iteration/test_changed_inputs.py -k killed_again
 
