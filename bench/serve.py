@@ -68,6 +68,11 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
+    def resident_mb_max(self) -> float:
+        """The largest resident memory of the server so far."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return round(int(status.partition("VmHWM:")[2].split()[0]) / 1024, 1)
+
 
 @contextmanager
 def serve(data: Path) -> Iterator[Server]:
@@ -146,6 +151,7 @@ def measure_search(server: Server, questions: Sequence[str], users: int, seconds
         "p95_ms": round(took[int(len(took) * 0.95)], 1),
         "p99_ms": round(took[int(len(took) * 0.99)], 1),
         "server_cpu_ms_per_request": round(1000 * (server.cpu_s() - began_s) / len(took), 2),
+        "server_resident_mb_max": server.resident_mb_max(),
     }
 
 

@@ -110,6 +110,27 @@ def test_the_item_of_a_stopped_worker_process_is_done_by_another(cli: CommandLin
     assert (cli.row("0.txt")["status"], cli.row("0.txt")["attempts"]) == ("success", 1)
 
 
+@pytest.mark.req("HBT-1", "RTY-4")
+def test_a_worker_process_that_is_stopped_before_its_first_item_is_replaced(cli: CommandLine) -> None:
+    """The time limit is that of an item. It does not count the start of the process, so no item fails for it."""
+    cli.sources("one", "two")
+    limits = ("--timeout-s", "60", "--set", "lease_s=5")
+    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--policy", "cpu", *limits)
+    stopped: list[int] = []
+
+    def stop() -> bool:
+        stopped[:] = list_workers(running.pid)
+        return bool(stopped)
+
+    assert wait_until(stop)
+    os.kill(stopped[0], signal.SIGSTOP)
+    assert cli.calls() == [], "it was stopped while it starts"
+    assert cli.end_of(running).code == 0
+    assert cli.calls() == ["0.txt", "1.txt"]
+    assert [(row["status"], row["attempts"]) for row in cli.rows()] == [("success", 1)] * 2
+    assert describe_process(str(stopped[0])) == ""
+
+
 @pytest.mark.parametrize(
     ("stage", "limit_s"), [("doctags", 300.0), ("chunk", 300.0), ("embed", 3600.0), ("index", 60.0)]
 )

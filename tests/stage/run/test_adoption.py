@@ -89,7 +89,7 @@ def test_after_a_kill_behind_a_slow_item_only_that_item_runs_again(
     called, outcome = lives.live(names(300), "", policy)
     assert called == ["item-0000"]
     assert outcome is not None
-    assert (outcome["succeeded"], outcome["adopted"]) == (300, 299)
+    assert (outcome["succeeded"], outcome["adopted"], outcome["resumed_at"]) == (300, 299, 0)
     assert portable(place) == portable(undisturbed)
     assert place.published() == undisturbed.published()
     assert place.staged() == []
@@ -131,10 +131,11 @@ def test_a_resumed_run_says_how_many_results_it_adopted(
     items = place.items(BEHIND + 1)
     crash_behind_head(place, items, monkeypatch)
     outcome = place.run(items, progress="lines")
-    assert (outcome.adopted, outcome.succeeded) == (BEHIND, BEHIND + 1)
+    assert (outcome.adopted, outcome.succeeded, outcome.resumed_at) == (BEHIND, BEHIND + 1, 0)
     assert place.called() == ["item-0000"]
     telemetry = place.telemetry(outcome)
-    assert [line["staged_results"] for line in telemetry if line["event"] == "run_started"] == [BEHIND]
+    started = [(line["resumed_at"], line["staged_results"]) for line in telemetry if line["event"] == "run_started"]
+    assert started == [(0, BEHIND)]
     assert [line["items_adopted"] for line in telemetry if line["event"] == "snapshot"][-1] == BEHIND
     assert f"{BEHIND} results of the interrupted run are taken over" in capfd.readouterr().err
 
