@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from tests.support.gates import no_thread_leaks
 
-# A red test must be red again on the next run and on the next machine. `make properties` draws other examples each time.
+# A red test must be red again on the next run and on the next machine. `make properties` draws other examples.
 settings.register_profile("inorder", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("fresh", derandomize=False, deadline=None, print_blob=True, database=None)
 settings.load_profile("inorder")
