@@ -5,6 +5,7 @@ Nothing is left to this checkout: the environment has no other package, and no v
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,3 +152,20 @@ def test_the_wheel_for_any_platform_works_without_compiled_code(
     installed.install(str(find_distribution("*-py3-none-any.whl")))
     assert not installed.has_compiled_module
     answers.append(installed.run_demo())
+
+
+@pytest.mark.req("PLG-1")
+def test_the_example_of_plug_ins_is_installed_beside_it(tmp_path: Path, interpreter: str, wheelhouse: Path) -> None:
+    installed = Installation(tmp_path, interpreter, wheelhouse)
+    installed.install(str(find_distribution("*-py3-none-any.whl")))
+    shutil.copytree(ROOT / "examples" / "plugin", tmp_path / "plugin")
+    installed.python("-m", "pip", "install", "--quiet", "--no-index", "--find-links", str(wheelhouse), "./plugin")
+    listed = json.loads(installed.inorder("plugins", "--json"))["plugins"]
+    assert {each["kind"] for each in listed} == {"readers", "providers", "rerankers", "sources", "targets", "steps"}
+    assert {(each["package"], each["version"], each["problem"]) for each in listed} == {
+        ("inorder-lighthouse", "1.0", None)
+    }
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "north.lamp").write_text("The lamp of the north tower is trimmed at dusk.")
+    installed.inorder("run", "docs", "--dense", "letters", "--steps", "redact")
+    assert "north.lamp" in installed.inorder("search", "trimmed at dusk")
