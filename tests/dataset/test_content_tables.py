@@ -84,6 +84,7 @@ def test_files_of_tables_that_are_gone_are_removed_and_the_others_kept(runs: Fol
         "bytes": 0,
         "written": 0,
         "kept": 2,
+        "outdated": 0,
     }
     kept = read_tree(runs.folder / "out")
     assert {name for name in kept if name.startswith("tables/")} == {

@@ -336,7 +336,7 @@ def test_the_command_does_the_same_and_reports_it(runs: FolderRuns, tmp_path: Pa
     [
         (
             ["pages", "--to", "out"],
-            "what to export must be one of documents, chunks, vectors, tables, all; got 'pages'",
+            "what to export must be one of documents, chunks, vectors, tables, all, extract:NAME; got 'pages'",
         ),
         (["all", "--to", "out", "--format", "csv"], "--format must be one of parquet, jsonl, files; got 'csv'"),
         (["all", "--to", "out", "--shard-bytes", "x"], "--shard-bytes must be a size such as 512M or 4G; got 'x'"),

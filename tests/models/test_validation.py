@@ -3,7 +3,8 @@
 import pytest
 
 from inorder.models.answers import Answer
-from inorder.models.validation import check_text, find_loop, make_page_check, sanitize
+from inorder.models.schema import Schema
+from inorder.models.validation import check_text, find_loop, make_page_check, make_schema_check, sanitize
 
 pytestmark = pytest.mark.req("MOD-4")
 
@@ -71,6 +72,76 @@ def test_an_answer_is_compared_with_the_text_layer_of_its_page(text: str, reason
 
 def test_without_a_text_layer_every_language_is_accepted() -> None:
     assert make_page_check("12 33")(make("la lampe brille")) == ""
+
+
+# ---- Schemas
+
+INVOICE = {
+    "type": "object",
+    "properties": {
+        "number": {"type": "string", "pattern": "^[A-Z]{2}\\d+$"},
+        "total": {"type": "number", "minimum": 0},
+        "lines": {"type": "array", "items": {"$ref": "#/$defs/line"}, "maxItems": 3},
+        "currency": {"enum": ["EUR", "USD"]},
+        "note": {"anyOf": [{"type": "string", "maxLength": 5}, {"type": "null"}]},
+    },
+    "required": ["number", "total"],
+    "additionalProperties": False,
+    "$defs": {"line": {"type": "object", "properties": {"price": {"type": "integer"}}, "required": ["price"]}},
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"number": "AB1", "total": 3.5, "lines": [{"price": 3.0}], "currency": "EUR", "note": null}', ""),
+        ('```json\n{"number": "AB1", "total": 3}\n```', ""),
+        ('{"number": "AB1"}', "in it, it lacks total"),
+        ('{"number": "AB1", "total": "3"}', 'in it, total must be a number, and is "3"'),
+        ('{"number": "AB1", "total": true}', "in it, total must be a number, and is true"),
+        ('{"number": "AB1", "total": -1}', "in it, total must be at least 0, and is -1"),
+        ('{"number": "x", "total": 1}', 'in it, number must have the pattern "^[A-Z]{2}\\\\d+$", and is "x"'),
+        ('{"number": "AB1", "total": 1, "lines": [{"price": 0.5}]}', "in it, lines.0.price must be an integer"),
+        ('{"number": "AB1", "total": 1, "lines": [{}]}', "in it, lines.0 lacks price"),
+        ('{"number": "AB1", "total": 1, "currency": "GBP"}', "in it, currency must be one of"),
+        ('{"number": "AB1", "total": 1, "note": "too long"}', "in it, note must have at most 5 characters, and has 8"),
+        ('{"number": "AB1", "total": 1, "other": 1}', "in it, other must not be there"),
+        ("[1]", "in it, it must be an object, and is [1]"),
+        ('{"number": "AB1", "total": NaN}', "it is no JSON: NaN is no value"),
+        ('{"number": "AB1"', "it is no JSON"),
+        ("", "it is empty"),
+        ("[" * 100_000, "it is no JSON: it is nested too deeply"),
+        ("I cannot help with that.", "it is a refusal"),
+    ],
+)
+def test_an_answer_is_checked_against_the_whole_schema(text: str, reason: str) -> None:
+    found = make_schema_check(Schema(INVOICE))(make(text))
+    assert found.startswith(reason) if reason else found == ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"$ref": "http://h/schema.json"}, r"\$ref 'http://h/schema.json' is refused: nothing is loaded"),
+        ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "is refused"),
+        ({"$ref": "#/$defs/a"}, "leads nowhere"),
+        ({"$ref": "#"}, "leads to itself"),
+        ({"if": {}}, "the keyword 'if' is not supported"),
+        ({"type": "text"}, '"text" is no type'),
+        ({"pattern": "("}, "the pattern .* is invalid"),
+        ([], "a schema must be an object"),
+    ],
+)
+def test_a_schema_that_is_not_understood_whole_is_a_usage_error(schema: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Schema(schema)
+
+
+@pytest.mark.process
+def test_a_pattern_that_takes_forever_is_given_up() -> None:
+    schema = Schema({"type": "string", "pattern": "^(a+)+$"})
+    assert "takes longer than 2 s" in schema.find_problem("a" * 40 + "b")
 
 
 # ---- Foreign text

@@ -79,12 +79,18 @@ def has_one_line(out: str) -> bool:
     return [len(hit["snippet"]) for hit in json.loads(out)["hits"]] == [1]
 
 
+def has_many_tokens(out: str) -> bool:
+    return int(json.loads(out)["tokens_in"]) > 20_000
+
+
 IN_THREADS = ("--policy", "io")
 SEARCH = ("search", "lamp")
 SERVE = ("serve", "--port", "0")
 EXPORT = ("export", "chunks", "--to", "out")
 EVAL = ("eval", "queries.jsonl", "qrels.tsv")
 WATCH = ("watch", "docs", "--json", *IN_THREADS)
+SCHEMA, MODEL = ("--schema", "fields.json"), ("--model", "openai:http://models.example/v1#m")
+EXTRACT = ("extract", *SCHEMA, *MODEL, "--json", "--plan")
 ROWS = {
     ("run", "name"): CommandRow(("run", "docs", "--json", *IN_THREADS), ("--as", "a/b"), lacks("{")),
     ("watch", "settle"): CommandRow(WATCH, ("--settle", "0.2"), has('"settle_s":0.2')),
@@ -128,6 +134,14 @@ ROWS = {
     ("export", "hnsw"): CommandRow(EXPORT, ("--hnsw",), lacks("exported to")),
     ("export", "recreate"): CommandRow(EXPORT, ("--recreate",), lacks("exported to")),
     ("plan", "stage"): CommandRow(("plan", "--dense", "hash:64"), ("--stage", "chunk"), lacks("embed")),
+    ("extract", "schema"): CommandRow(("extract", *MODEL, "--json", "--plan"), SCHEMA, has('"pages":2')),
+    ("extract", "model"): CommandRow(("extract", *SCHEMA, "--json", "--plan"), MODEL, has('"pages":2')),
+    ("extract", "name"): CommandRow(EXTRACT, ("--as", "a/b"), lacks("{")),
+    ("extract", "over"): CommandRow(EXTRACT, ("--over", "chunk"), has('"noun":"chunk"')),
+    ("extract", "where"): CommandRow(EXTRACT, ("--where", "path:a.md"), has('"pages":1')),
+    ("extract", "instruction"): CommandRow(EXTRACT, ("--instruction", "Find it. " * 9999), has_many_tokens),
+    ("extract", "answer_tokens_max"): CommandRow(EXTRACT, ("--answer-tokens-max", "3"), has('"tokens_out":6')),
+    ("extract", "plan"): CommandRow(EXTRACT[:-1], ("--plan",), has('"pages":2')),
     ("failures", "stage"): CommandRow(("failures",), ("--stage", "chunk"), lacks("picky")),
     ("failures", "as_jsonl"): CommandRow(("failures",), ("--jsonl",), is_json_lines),
     ("failures", "verbose"): CommandRow(("failures",), ("-v",), has("Traceback")),
@@ -166,6 +180,7 @@ JSON_ARGUMENTS = {
     "chunk": IN_THREADS,
     "embed": IN_THREADS,
     "index": ("docs", *IN_THREADS),
+    "extract": (*SCHEMA, *MODEL, "--plan"),
     "search": ("lamp",),
     "symbols": ("docs/c.py",),
     "graph": ("light_lamp",),
@@ -230,6 +245,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "b.md").write_text("# Oil\n\nA lamp burns oil.\n")
     (folder / "docs" / "c.py").write_text("def light_lamp():\n    return oil()\n\n\ndef oil():\n    return 1\n")
     (folder / "jobs.py").write_text(JOBS)
+    (folder / "fields.json").write_text('{"type": "object", "properties": {"oil": {"type": "string"}}}')
     (folder / "queries.jsonl").write_text('{"id": 1, "text": "keeper"}\n{"id": 2, "text": "oil"}\n')
     (folder / "qrels.tsv").write_text("1\ta\t1\n2\tb\t1\n")
     for arguments in (("run", "docs"), ("stage", "jobs:picky"), ("stage", "jobs:picky")):

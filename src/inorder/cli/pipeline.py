@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 
 RUN = "run"
 STEPS = ("doctags", "chunk", "embed", "index")
-"""The steps that have a command, in the order in which they build on each other."""
+"""The steps of a run, in the order in which they build on each other. Each has a command."""
+EXTRACT = "extract"
+"""The step that runs alone."""
+ALL_STEPS = (*STEPS, EXTRACT)
 NOT_OF_RUN = ("fingerprinting", "i_know_what_im_doing")
 """Options of users' own stages that have no meaning here: whether a file is unchanged is decided in one way, and a
 model on a GPU has a pass of its own."""
@@ -74,8 +77,8 @@ def read_request(
     data = os.fspath(options.data)
     _require_usable(data)
     recorded = {} if set(steps) >= set(STEPS) else _read_recorded(data)
-    given = {step: reader.for_stage(step).own_fields(step) if step in steps else {} for step in STEPS}
-    own = {step: given[step] if step in steps else recorded.get(step, {}) for step in STEPS}
+    given = {step: reader.for_stage(step).own_fields(step) if step in steps else {} for step in ALL_STEPS}
+    own = {step: given[step] if step in steps else recorded.get(step, {}) for step in ALL_STEPS}
     _require_trusted(data, own, given)
     if not sources:
         _require_trusted_sources(data)
@@ -111,7 +114,7 @@ def read_options(reader: SettingsReader) -> StageOptions:
 
 def read_run_settings(reader: SettingsReader) -> Settings:
     """Return the options of a run, with where each was set."""
-    reader.require_only(STEPS, [TIMEOUT, *(name for step in STEPS for name in OWN[step])])
+    reader.require_only(ALL_STEPS, [TIMEOUT, *(name for step in ALL_STEPS for name in OWN[step])])
     return reader.for_stage(RUN).with_defaults(BASE, BASE)
 
 
@@ -198,10 +201,11 @@ def _make_request(
     from inorder.sources.address import resolve_source
 
     settings = _make_settings(reader, own, steps)
+    of_run = _make_settings(reader, {step: own[step] for step in STEPS}, steps)
     found = {os.fspath(source): os.fspath(resolve_source(source)) for source in sources}
     for source in _list_remote(found.values()):
         trust_recorded(os.fspath(options.data), SOURCE, source)
-    recorded = {step: _list_own_values(settings, step) for step in STEPS}
+    recorded = {step: _list_own_values(of_run, step) for step in STEPS}
     return RunRequest(
         sources=_require_distinct(found),
         name=name,
@@ -232,7 +236,7 @@ def _make_settings(
     fields = {OWN[step][name].field: value for step, values in own.items() for name, value in values.items()}
     if fields.get("password_file", NO_PASSWORDS) != NO_PASSWORDS:
         fields["password_file"] = os.path.abspath(fields["password_file"])
-    limits = {step: reader.for_stage(step).values.get(TIMEOUT) for step in STEPS}
+    limits = {step: reader.for_stage(step).values.get(TIMEOUT) for step in ALL_STEPS}
     timeouts_s = {
         name: default if (limit := limits[name.partition(":")[0]]) is None else limit.value
         for name, default in TIMEOUTS_S.items()
@@ -354,6 +358,8 @@ def run_request(
     settings = request.settings
     if settings.convert.model:
         require_consent(settings.convert.model, "images of pages", info, is_agreed=settings.send)
+    if settings.extract.step and EXTRACT in settings.commands:
+        require_consent(settings.extract.model, "the text of documents", info, is_agreed=settings.send)
     outcome = run_pipeline(request, kept)
     if report is not None:
         report(outcome)

@@ -27,6 +27,72 @@ def _is_foreign(spec: object) -> bool:
     return spec != "none" and needs_trust(str(spec))
 
 
+_ASKED = (
+    _content(
+        "answers",
+        TextType(),
+        "File with the answers of models, which several DATA may share.",
+        "FILE",
+        needs_trust=unless("none"),
+    ),
+    _model("in_flight", IntegerType(1, 10**4, unit="requests"), "Concurrent requests to the model."),
+    _model("rate_per_s", NumberType("none", unit="requests/s"), "Requests per second on average, including retries."),
+    _model(
+        "tokens_per_minute",
+        IntegerType(1, 10**12, "none", unit="tokens/min"),
+        "Tokens per minute, with the longest answer that each request allows.",
+    ),
+    _model(
+        "attempts_max",
+        IntegerType(1, 1000, unit="attempts"),
+        "Attempts per request before what it asks about fails.",
+    ),
+    _model("deadline_s", SecondsType(), "Time for a request with all its attempts."),
+    _model(
+        "tokens_charged",
+        ChoiceType("declared", "used"),
+        "What the server counts per minute: what a request declares, with its longest answer, or what it has used.",
+    ),
+    _content(
+        "model_tokens_max",
+        IntegerType(1, 10**12, "none", unit="tokens"),
+        "Most tokens that a run uses. At the limit it stops, and can be resumed.",
+        path="spending.tokens_max",
+    ),
+    _content(
+        "cost_max",
+        NumberType("none", unit="money"),
+        "Most money that a run spends, at the prices that are set. At the limit it stops, and can be resumed.",
+        path="spending.cost_max",
+    ),
+    _content(
+        "model_price_in",
+        NumberType("none", unit="money"),
+        "What a million tokens of requests cost.",
+        path="spending.price_in",
+    ),
+    _content(
+        "model_price_out",
+        NumberType("none", unit="money"),
+        "What a million tokens of answers cost.",
+        path="spending.price_out",
+    ),
+    _content(
+        "model_key_file",
+        TextType(),
+        "File with the key of the server in its first line.",
+        "FILE",
+        needs_trust=unless("none"),
+    ),
+    _content(
+        "send",
+        FlagType(),
+        "Agree that pages and texts are sent to a server that is not on this machine.",
+        needs_trust=unless(False),
+    ),
+)
+"""What holds for every model that is asked about parts of documents."""
+
 OWN = {
     "doctags": index_by_name(
         _content(
@@ -63,66 +129,7 @@ OWN = {
             "Longest answer of vision about a page.",
             path="convert.page_tokens_max",
         ),
-        _content(
-            "answers",
-            TextType(),
-            "File with the answers of models, which several DATA may share.",
-            "FILE",
-            needs_trust=unless("none"),
-        ),
-        _model("in_flight", IntegerType(1, 10**4, unit="requests"), "Concurrent requests to the model."),
-        _model(
-            "rate_per_s", NumberType("none", unit="requests/s"), "Requests per second on average, including retries."
-        ),
-        _model(
-            "tokens_per_minute",
-            IntegerType(1, 10**12, "none", unit="tokens/min"),
-            "Tokens per minute, with the longest answer that each request allows.",
-        ),
-        _model("attempts_max", IntegerType(1, 1000, unit="attempts"), "Attempts per request before its page fails."),
-        _model("deadline_s", SecondsType(), "Time for a request with all its attempts."),
-        _model(
-            "tokens_charged",
-            ChoiceType("declared", "used"),
-            "What the server counts per minute: what a request declares, with its longest answer, or what it has used.",
-        ),
-        _content(
-            "model_tokens_max",
-            IntegerType(1, 10**12, "none", unit="tokens"),
-            "Most tokens that a run uses. At the limit it stops, and can be resumed.",
-            path="spending.tokens_max",
-        ),
-        _content(
-            "cost_max",
-            NumberType("none", unit="money"),
-            "Most money that a run spends, at the prices that are set. At the limit it stops, and can be resumed.",
-            path="spending.cost_max",
-        ),
-        _content(
-            "model_price_in",
-            NumberType("none", unit="money"),
-            "What a million tokens of requests cost.",
-            path="spending.price_in",
-        ),
-        _content(
-            "model_price_out",
-            NumberType("none", unit="money"),
-            "What a million tokens of answers cost.",
-            path="spending.price_out",
-        ),
-        _content(
-            "model_key_file",
-            TextType(),
-            "File with the key of the server in its first line.",
-            "FILE",
-            needs_trust=unless("none"),
-        ),
-        _content(
-            "send",
-            FlagType(),
-            "Agree that images of pages are sent to a server that is not on this machine.",
-            needs_trust=unless(False),
-        ),
+        *_ASKED,
         _content(
             "steps",
             TextType(),
@@ -215,6 +222,7 @@ OWN = {
         _limit("deadline_s", SecondsType(), "Time for a request with all its attempts."),
     ),
     "index": {},
+    "extract": index_by_name(*_ASKED),
     "export": index_by_name(
         _output(
             "to",

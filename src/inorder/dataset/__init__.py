@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from inorder.dataset.dataset import open as open
     from inorder.dataset.document import DatasetDocument
     from inorder.dataset.export.options import ExportOutcome
+    from inorder.dataset.extracted import ExtractedFields
     from inorder.dataset.rows import Rows
     from inorder.dataset.tables import DenseVector, LexicalTerms, SparseTerms
     from inorder.documents.chunk.chunks import Chunk
@@ -27,6 +28,7 @@ __all__ = [
     "DatasetDocument",
     "DenseVector",
     "ExportOutcome",
+    "ExtractedFields",
     "Hit",
     "LexicalTerms",
     "PageBox",
@@ -47,6 +49,7 @@ if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
             "DatasetDocument": "inorder.dataset.document",
             "DenseVector": "inorder.dataset.tables",
             "ExportOutcome": "inorder.dataset.export.options",
+            "ExtractedFields": "inorder.dataset.extracted",
             "Hit": "inorder.index.hits",
             "LexicalTerms": "inorder.dataset.tables",
             "PageBox": "inorder.dataset.boxes",

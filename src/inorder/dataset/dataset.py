@@ -26,6 +26,7 @@ from .content_tables import ContentTable
 from .document import DatasetDocument
 from .export.export import export_data
 from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome, choose_format
+from .extracted import ExtractedFields, ExtractTable
 from .reader import open_data
 from .results import CHUNK_FORMAT, DOCUMENT_FORMAT, LoadedResult
 from .rows import Rows
@@ -134,6 +135,11 @@ class Dataset:
         """Return the tables in all documents, as columns and rows of text. Raises OperatorError if DATA has no
         documents."""
         return Rows(self._require_open(), TableOfTables())
+
+    def extracted(self, name: str) -> Rows[ExtractedFields]:
+        """Return what `inorder extract` has found under this name, in the order of the documents. Documents that have
+        changed since have no rows. Raises OperatorError if nothing was extracted."""
+        return Rows(self._require_open(), ExtractTable(name))
 
     @overload
     def vectors(self, family: Literal["dense"] = "dense") -> Rows[DenseVector]: ...
@@ -259,7 +265,7 @@ class Dataset:
     def export(
         self,
         to: str | os.PathLike[str],
-        what: Literal["documents", "chunks", "vectors", "tables", "all"] = "all",
+        what: Literal["documents", "chunks", "vectors", "tables", "all"] | str = "all",
         format: Literal["parquet", "jsonl", "files"] | None = None,
         shard_bytes: int = SHARD_BYTES,
     ) -> ExportOutcome:
@@ -269,7 +275,8 @@ class Dataset:
         Arguments:
             to: The folder, or the address of an object store such as `s3://bucket/prefix`: a new one, or that of an
                 earlier export.
-            what: Which tables: `all` are documents, chunks and vectors; `tables` are those in the documents.
+            what: Which tables: `all` are documents, chunks and vectors; `tables` are those in the documents;
+                `extract:NAME` has the fields of an extraction.
             format: Sharded Parquet, sharded JSON lines, or one set of files per document. Default: Parquet; for
                 `tables` in a folder, files: a CSV and a Parquet file for each.
             shard_bytes: Shards have half to twice this size.

@@ -33,9 +33,9 @@ class DataReader:
         """The terms of the index, of which there may be none."""
         return TermReader(self.data, self._generation)
 
-    def open(self, format_: ResultFormat) -> LibraryResults:
+    def open(self, format_: ResultFormat, results: type[LibraryResults] = LibraryResults) -> LibraryResults:
         """The results of one kind, of which there may be none."""
-        return LibraryResults(self._generation, format_)
+        return results(self._generation, format_)
 
     def close(self) -> None:
         """Close everything. Idempotent."""

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from inorder.errors import OperatorError
 
 from .reader import open_data
-from .tables import DataTable, collect_batches
+from .tables import VECTORS, DataTable, collect_batches
 
 BATCH_BYTES = 8 * 2**20
 R = TypeVar("R")
@@ -31,7 +31,8 @@ class Rows(Generic[R]):
         with open_data(data) as reader:
             first = next(table.open(reader).iterate(), None)
         if first is None:
-            noun = table.name.rpartition("/")[2] + (" vectors" if "/" in table.name else "")
+            kind, _, name = table.name.rpartition("/")
+            noun = f"{name} vectors" if kind == VECTORS else f"fields of {name}" if kind else name
             raise OperatorError(f"no {noun} in {data}; run `inorder {table.made_by}` first")
 
     def __iter__(self) -> Iterator[R]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from inorder.documents.chunk.chunks import SCHEMA_VERSION as CHUNK_VERSION
 from inorder.documents.chunk.chunks import Chunk
+from inorder.documents.extract.settings import STEP
 from inorder.documents.parquet import make_schema
 from inorder.errors import InfrastructureError, OperatorError
 
@@ -363,6 +364,8 @@ def list_table_names(what: str) -> list[str]:
     """The names of the tables that are exported as `what`. All leaves out tables in documents, which documents have."""
     if what == "all":
         return [name for name in TABLES if name != CONTENT_TABLES]
+    if what.startswith(f"{STEP}:"):
+        return [what.replace(":", "/", 1)]
     return [name for name in TABLES if name.partition("/")[0] == what]
 
 

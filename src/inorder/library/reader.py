@@ -242,6 +242,11 @@ class LibraryReader:
             counts = dict(rows.fetchall())
         return {each.name: counts.get(quote_id(each.name), 0) for each in self.list_sources()}
 
+    def list_step_names(self) -> list[str]:
+        """Return the steps that have worked on files, in the order of their names."""
+        with self.snapshot() as connection:
+            return sorted(self._find_names(connection).values())
+
     # ---- Files and states (what is committed)
 
     def get_file(self, item_id: str) -> KnownFile | None:

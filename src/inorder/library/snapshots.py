@@ -156,6 +156,13 @@ class GenerationReader:
             hexadecimal = sha256.hex() if sha256 and is_latest else ""
             return ResultContent(item_id, found, output, input_, settings or "", hexadecimal, texts)
 
+    def read_output(self, step: str, item_id: str) -> bytes | None:
+        """Return the hash of what a step made of a file; None: nothing."""
+        query = f"SELECT output FROM items CROSS JOIN results ON {_KEY} AND {_VISIBLE} WHERE item_id = :item_id"
+        with self._library.snapshot() as connection:
+            row = connection.execute(query, {"step": step, "epoch": self.epoch, "item_id": item_id}).fetchone()
+            return None if row is None else bytes(row[0])
+
     def has(self, step: str, item_id: str) -> bool:
         """Whether a file has a result of a step."""
         query = f"SELECT 1 FROM items CROSS JOIN results ON {_KEY} AND {_VISIBLE} WHERE item_id = :item_id"

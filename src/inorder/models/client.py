@@ -125,6 +125,8 @@ class ModelClient:
         self._asking: dict[str, threading.Event] = {}
         self._statistics = ModelStatistics()
         self._images = self._image_tokens = 0
+        self._slots = threading.BoundedSemaphore(limits.in_flight)
+        """Requests that may be under way. An answer is on disk before its place is used again."""
         place = url.partition("?")[0]
         harmless = Question(model=self.model, prompt=_HARMLESS, parameters={"output_tokens_max": 1})
         question = make_body(self._name, harmless, ModelInput(), [])
@@ -187,7 +189,7 @@ class ModelClient:
                 return answer, check(answer)
             sent = make_input()
             content = msgspec.structs.replace(question, input_key=sent.hash).key
-            with nullcontext() if content == key else self._take_turn(content):
+            with nullcontext() if content == key else self._take_turn(content), self._slots:
                 found = self._store.find_content(content)
                 answer = found or self._request(question, sent, refused)
                 reason = check(answer)

@@ -5,10 +5,13 @@ failure of the file has. What a page says is known in part where it has a text l
 with other words, is of another language, of another page, or made up.
 """
 
+import json
 import re
 from collections.abc import Callable
+from typing import Any
 
 from .answers import Answer
+from .schema import Schema
 
 Check = Callable[[Answer], str]
 
@@ -29,6 +32,7 @@ _REFUSAL = re.compile(
     r"|as an ai\b|unfortunately, i (can|am))",
     re.IGNORECASE,
 )
+_FENCE = re.compile(r"\s*```[\w-]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 _IMAGE = re.compile(r"!\[([^\]\n]{0,1000})\]\([^)\n]{0,4000}\)|!\[([^\]\n]{0,1000})\]\[[^\]\n]{0,1000}\]")
 _LINK = re.compile(r"\[([^\]\n]{1,1000})\]\(\s*<?[^)\n]{0,4000}\)|<[A-Za-z][A-Za-z0-9+.-]{1,30}:[^>\s]{0,4000}>")
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,1000}\]:.*$", re.MULTILINE)
@@ -78,6 +82,31 @@ def make_page_check(native: str = "") -> Check:
     return check
 
 
+def make_schema_check(schema: Schema) -> Check:
+    """Return the check of an answer that must be JSON with a schema."""
+
+    def check(answer: Answer) -> str:
+        if answer.finish_reason == "length":
+            return f"it is cut off after {answer.tokens_out} tokens"
+        try:
+            value = parse_json(answer.text)
+        except ValueError as error:
+            return check_text(answer) or f"it is no JSON: {error}"
+        problem = schema.find_problem(value)
+        return f"in it, {problem}" if problem else ""
+
+    return check
+
+
+def parse_json(text: str) -> Any:
+    """Return the value in an answer, also between fences. Raises ValueError if there is none."""
+    fenced = _FENCE.fullmatch(text)
+    try:
+        return json.loads(fenced[1] if fenced else text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def is_refusal(text: str) -> bool:
     """Whether a text is the excuse of a model and not what it was asked for."""
     return len(text) <= _REFUSAL_CHARACTERS_MAX and _REFUSAL.match(text) is not None
@@ -124,3 +153,7 @@ def _list_words(text: str) -> list[str]:
 def _shorten(text: str, size: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= size else f"{text[:size]}..."
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no value of JSON")

@@ -199,6 +199,7 @@ class CommitReader:
             return
         if self._is_first:
             outcome.model.kept += sum(made.extras.get("pages_model", 0) for made in result.steps)
+            outcome.extracted.kept += sum(made.extras.get("rows", 0) for made in result.steps)
         before = None if self._is_first else self._find_class(visited)
         if before is not None:
             outcome.counts.add(before, -1)

@@ -20,6 +20,7 @@ import msgspec
 from inorder.core.state import StopKind
 from inorder.documents.convert.page_names import name_pages
 from inorder.documents.convert.page_units import PageUnits
+from inorder.documents.extract.units import ExtractUnits
 from inorder.documents.model_units import ModelUnit, ModelUnits, UnitFile
 from inorder.documents.readers.passwords import read_passwords
 from inorder.engines.base import count_cpus
@@ -27,6 +28,7 @@ from inorder.errors import InfrastructureError, ItemError, OperatorError, StageE
 from inorder.executor import Executor
 from inorder.iteration import imap
 from inorder.library.reader import LibraryReader
+from inorder.library.values import unpack_chunk_rows
 from inorder.models.answers import AnswerStore
 from inorder.models.budget import ModelBudget
 from inorder.models.client import ModelClient
@@ -50,8 +52,10 @@ _SUMS = ("requests", "not_accepted", "tokens_in", "tokens_out", "cost")
 """Counts of the client in the metrics."""
 
 
-def open_page_units(settings: PipelineSettings) -> PageUnits:
-    """Return the pages of documents as units, with the processes that render them."""
+def open_units(settings: PipelineSettings) -> ModelUnits:
+    """Return what the model of a pass is asked about: parts of texts, or pages with the processes that render them."""
+    if settings.asks == settings.extract.step:
+        return ExtractUnits(settings.extract, unpack_chunk_rows)
     renderers = Executor(workers=count_cpus(), timeout_s=_RENDER_S, retries=_RENDER_ATTEMPTS - 1)
     passwords = read_passwords(settings.password_file)
     return PageUnits(settings.convert, passwords, settings.limit_fetches(), renderers, settings.pages_max)

@@ -1,6 +1,6 @@
 """The names of steps and passes, and of what they write to DATA. Imports nothing, so that every command may use it."""
 
-DOCTAGS, CHUNK, INDEX, EMBED = "doctags", "chunk", "index", "embed"
+DOCTAGS, CHUNK, INDEX, EMBED, EXTRACT = "doctags", "chunk", "index", "embed", "extract"
 FAMILIES = ("dense", "sparse")
 STEPS = (DOCTAGS, CHUNK, INDEX, *(f"{EMBED}:{family}" for family in FAMILIES))
 """All steps, in their order."""
@@ -10,7 +10,9 @@ READ = "pages"
 """The name of the pass in which a model reads pages."""
 MODELS = "models"
 """The name of the pass of models that make vectors."""
-PASSES = (RUN, READ, MODELS)
+ASKING = (READ, EXTRACT)
+"""The passes in which a model is asked about parts of documents: to read pages, and to extract fields."""
+PASSES = (RUN, *ASKING, MODELS)
 """All passes, in their order."""
 
 

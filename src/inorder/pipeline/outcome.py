@@ -67,15 +67,15 @@ class FileCounts(msgspec.Struct, kw_only=True):
 
 
 class ModelTotals(msgspec.Struct, kw_only=True):
-    """What a model that reads pages has done in a run."""
+    """What a model has done in a run about parts of documents, such as pages."""
 
     asked: int = 0
-    """Pages that it was asked about, and has answered."""
+    """Parts that it was asked about, and has answered."""
     kept: int = 0
-    """Pages whose answers were there already."""
+    """Parts whose answers were there already."""
     failed: int = 0
     waiting: int = 0
-    """Pages that it was not asked about yet."""
+    """Parts that it was not asked about yet."""
     requests: int = 0
     """With those that were sent again."""
     retried: int = 0
@@ -101,6 +101,8 @@ class RunOutcome(msgspec.Struct, kw_only=True):
     """Whether OCR was asked for."""
     model: ModelTotals = msgspec.field(default_factory=ModelTotals)
     """What was done about pages that a model reads."""
+    extracted: ModelTotals = msgspec.field(default_factory=ModelTotals)
+    """What was done about parts of texts that fields are extracted from."""
     warned: dict[str, int] = msgspec.field(default_factory=dict)
     """How many files of the library were read with a warning, by kind of warning."""
     documents: int = 0
@@ -251,6 +253,7 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     lines = [format_headline(outcome)]
     lines.append(f"searchable: {describe_searchable(outcome.documents, outcome.source_files)}")
     lines += [f"pages: {pages}"] if (pages := describe_model(outcome.model)) else []
+    lines += [f"extracted: {parts}"] if (parts := describe_model(outcome.extracted, "answered")) else []
     lines += label_lines("not read", list_not_read(outcome, data_option))
     lines += label_lines("warnings", describe_warnings(outcome.warned, data_option))
     if is_verbose and outcome.steps:
@@ -271,10 +274,10 @@ def format_outcome(outcome: RunOutcome, data_option: str = "", *, is_verbose: bo
     return lines
 
 
-def describe_model(totals: ModelTotals) -> str:
+def describe_model(totals: ModelTotals, what: str = "read") -> str:
     """Return what a model has done, in one line; empty: there was nothing for it."""
     parts = [
-        (totals.asked, "read by the model"),
+        (totals.asked, f"{what} by the model"),
         (totals.kept, "from kept answers"),
         (totals.failed, "failed"),
         (totals.waiting, "not asked yet"),

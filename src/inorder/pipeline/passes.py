@@ -151,11 +151,12 @@ class PassRunner:
     ) -> "ModelFeed":
         from inorder.models.budget import ModelBudget
 
-        from .model_feed import ModelFeed, open_page_units  # with all that models need
+        from .model_feed import ModelFeed, open_units  # with all that models need
 
         if self._budget is None:
             self._budget = ModelBudget(settings.spending)
-        units, totals = open_page_units(settings), self._outcome.model
+        units = open_units(settings)
+        totals = self._outcome.model if settings.asks == DOCTAGS else self._outcome.extracted
         return ModelFeed(settings, units, items, library, self._options, totals, self._budget, sink.leave_held)
 
     def _list_steps(self, name: str, settings: PipelineSettings) -> list[str]:

@@ -44,7 +44,7 @@ _FAILED = {
     "config": "change the setting that the reason names; a run with other settings tries again",
     "timeout": "give the step more time with --timeout-s, then run `inorder retry`",
     "io": "see that the file can be read; the next run tries again",
-    "provider": "see that the server can be reached; the next run tries again",
+    "provider": "see that the server can be reached; the same command tries again",
     "runtime": "the next run tries again; --set memory_bytes_max=8G gives a worker more memory",
 }
 """By the category of the failure."""

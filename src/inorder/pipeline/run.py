@@ -40,7 +40,7 @@ from inorder.stage.sources import is_address, require_root
 
 from .commit import CommitReader
 from .comparison import make_facts
-from .names import DOCTAGS, PASSES, READ, RUN
+from .names import ASKING, DOCTAGS, EXTRACT, PASSES, READ, RUN
 from .outcome import RunOutcome, encode_outcome
 from .plan import FilePlan
 from .resources import require_usable
@@ -93,8 +93,8 @@ def run_pipeline(request: RunRequest, kept: "KeptBetweenRuns | None" = None) -> 
     """
     require_usable(request.settings)
     require(
-        not request.settings.convert.model or request.options.engine == "local",
-        "--reader vision asks from this machine, and its workers need the answers; leave out --engine ray",
+        not list_asked_models(request.settings) or request.options.engine == "local",
+        "models are asked from this machine, and its workers need the answers; leave out --engine ray",
     )
     for source in request.sources:
         if not is_address(source):
@@ -135,7 +135,8 @@ class _PipelineRun:
         if request.forgets:  # a copy that becomes a document is read by models in the next run
             self._plans = {RUN: self._plans[RUN]}
         self._entries = CommitReader(self._outcome, StepTable(request.settings), has_more=len(self._plans) > 1)
-        self._is_access_checked = False
+        self._unchecked = list_asked_models(request.settings)
+        """Models that nothing is known of yet."""
         self._parts: list[SourcePart] = []
         self._passes: PassRunner | None = None
         """Runs passes; None: none had anything to do."""
@@ -200,20 +201,19 @@ class _PipelineRun:
                 if each not in self._plans:  # no pass adopts what is staged there
                     shutil.rmtree(DataLayout(self._data, each).staging, ignore_errors=True)
             if self._has_work(name, plan, library):
-                if READ in self._plans and plan.has_work:
+                if plan.has_work:
                     self._require_access()
                 self._add(self._open_passes().run(name, settings, plan, library, sink, is_last=is_last))
             else:
                 shutil.rmtree(DataLayout(self._data, name).staging, ignore_errors=True)
 
     def _require_access(self) -> None:
-        """Raise OperatorError if the model that is to read pages refuses every request, once, before anything is
-        read."""
-        if not self._is_access_checked:
+        """Raise OperatorError if a model that is to be asked refuses every request, once, before anything is read."""
+        asked, self._unchecked = self._unchecked, []
+        for model in asked:
             from inorder.models.client import require_access
 
-            require_access(self._settings.convert.model, self._settings.find_key_file())
-            self._is_access_checked = True
+            require_access(model, self._settings.find_key_file())
 
     def _open_passes(self) -> "PassRunner":
         if self._passes is None:
@@ -230,7 +230,8 @@ class _PipelineRun:
             return True
         marks = {each: self._read_final_marks(each) for each in PASSES}
         numbers = {found[LIBRARY][2] for found in marks.values() if found is not None and LIBRARY in found}
-        is_unfinished = marks[name] is None and (name != READ or os.path.exists(DataLayout(self._data, name).journal))
+        is_asking, journal = name in ASKING, DataLayout(self._data, name).journal
+        is_unfinished = marks[name] is None and (not is_asking or os.path.exists(journal))
         if is_unfinished or library.read_run_number() not in numbers:
             return True
         return any(not self._is_manifest_whole(each, mark) for each, mark in (marks[name] or {}).items())
@@ -266,7 +267,7 @@ class _PipelineRun:
             data=self._data,
             add_listed=(listed := ListedRows(sink)).add,
             retries=self._request.retries,
-            force=name != READ and (self._options.force or not self._options.resume),
+            force=name not in ASKING and (self._options.force or not self._options.resume),
         )
         if self._request.forgets:
             plan.remove_known()
@@ -331,6 +332,15 @@ class _PipelineRun:
         outcome.warnings += list_problems()
         outcome.documents = counts.get("files/document", 0)
         outcome.source_files = counts.get("files/code", 0)
+
+
+def list_asked_models(settings: PipelineSettings) -> list[str]:
+    """Return the addresses of the models that are asked about parts of documents."""
+    passes = list_passes(settings)
+    return [
+        *([settings.convert.model] if READ in passes else []),
+        *([settings.extract.model] if EXTRACT in passes else []),
+    ]
 
 
 def _find_data(parts: Sequence[SourcePart], data: str) -> list[str]:

@@ -9,7 +9,7 @@ from inorder.library.reader import LibraryReader
 from inorder.library.rows import WARNINGS
 from inorder.library.states import count_done, count_failed, count_warnings, list_facts, list_not_read
 
-from .names import DOCTAGS, STEPS
+from .names import DOCTAGS, EXTRACT, STEPS
 from .outcome import RunOutcome, decode_outcome, describe_not_read, describe_searchable, describe_warnings, name_type
 
 
@@ -96,7 +96,8 @@ def count_files(library: LibraryReader) -> dict[str, int]:
 
 def _count_steps(library: LibraryReader) -> dict[str, StepCounts]:
     found = {}
-    for step in STEPS:
+    extractions = [name for name in library.list_step_names() if name.startswith(f"{EXTRACT}:")]
+    for step in (*STEPS, *extractions):
         failures = count_failed(library, step)
         done = count_done(library, step)
         if done or failures:

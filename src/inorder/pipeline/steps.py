@@ -2,7 +2,8 @@
 
     bytes ─ doctags ─▶ document ─ chunk ─▶ chunks ─┬─ index ─▶ rows of the index
     source code ───────────────────────────────────┤
-                                                   └─ embed ─▶ vectors, one step per family
+                                                   ├─ embed ─▶ vectors, one step per family
+                                                   └─ extract ─▶ fields, one step per extraction
 
 A step is due if it has no result, if its settings are others than those of its result, or if what it reads has changed.
 Source code has one step: the rows of the index are made of the file itself.
@@ -24,6 +25,8 @@ from inorder.documents.convert import settings as convert
 from inorder.documents.convert.settings import ConvertSettings
 from inorder.documents.embed import step as embed
 from inorder.documents.embed.providers.registry import policy
+from inorder.documents.extract import settings as extract
+from inorder.documents.extract.settings import ExtractSettings
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import PASSWORD_KINDS
 from inorder.errors import OperatorError, require
@@ -35,11 +38,18 @@ from inorder.models.limits import ServerLimits
 from inorder.runtime.identity import hash_settings
 from inorder.sources.limits import FetchLimits
 
-from .names import CHUNK, DOCTAGS, EMBED, INDEX, MODELS, READ, RUN
+from .names import CHUNK, DOCTAGS, EMBED, EXTRACT, INDEX, MODELS, READ, RUN
 from .sources.classify import ARCHIVE, CODE, DOCUMENT, FileKind
 
 NONE = "none"
-TIMEOUTS_S = {DOCTAGS: 300.0, CHUNK: 300.0, INDEX: 60.0, f"{EMBED}:dense": 3600.0, f"{EMBED}:sparse": 3600.0}
+TIMEOUTS_S = {
+    DOCTAGS: 300.0,
+    CHUNK: 300.0,
+    INDEX: 60.0,
+    f"{EMBED}:dense": 3600.0,
+    f"{EMBED}:sparse": 3600.0,
+    EXTRACT: 300.0,
+}
 """A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
 _REQUEST_SHARE, _CHECK_SHARE = 0.4, 0.1
 """Shares of the time limit of a step: for a request to a server with all its attempts, and for the question whether it
@@ -55,6 +65,7 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     convert: ConvertSettings = ConvertSettings()
     chunk: ChunkSettings = ChunkSettings()
+    extract: ExtractSettings = ExtractSettings()
     dense: str = "static"
     """The provider of dense vectors; `none`: there are none."""
     sparse: str = NONE
@@ -69,13 +80,13 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     answers: str = NONE
     """The file with the answers of models; `none`: one in DATA."""
     model: ServerLimits = ServerLimits(in_flight=8)
-    """Limits of the model that reads pages."""
+    """Limits of the model that reads pages or extracts fields."""
     spending: SpendingLimits = SpendingLimits()
     """What a run may spend on models."""
     model_key_file: str = NONE
     """A file with the key of its server; `none`: the key is in the environment, if there is one."""
     send: bool = False
-    """Whether the user agrees that pages are sent to its server."""
+    """Whether the user agrees that pages or texts are sent to its server."""
     pages_max: int | None = None
     """How many pages a run asks the model for; None: all that lack an answer."""
     fetch_concurrency: int = 16
@@ -136,14 +147,16 @@ def needs_device(settings: PipelineSettings) -> bool:
 
 
 def list_passes(settings: PipelineSettings) -> dict[str, PipelineSettings]:
-    """Return the settings of each pass, in their order: what workers compute alone; pages, if a model reads them; and
-    vectors, if a provider is one for all workers."""
+    """Return the settings of each pass, in their order: what workers compute alone; pages, if a model reads them;
+    fields, if a model extracts them; and vectors, if a provider is one for all workers."""
     shared = list_shared(settings) if EMBED in settings.commands else {}
     steps = {family: f"{EMBED}:{family}" for family in settings.families}
     first = msgspec.structs.replace(settings, skipped=tuple(steps[family] for family in shared))
     passes = {RUN: first}
     if settings.convert.model and DOCTAGS in settings.commands:
         passes[READ] = msgspec.structs.replace(first, asks=DOCTAGS)
+    if settings.extract.step and EXTRACT in settings.commands:
+        passes[EXTRACT] = msgspec.structs.replace(first, asks=settings.extract.step)
     if shared:
         others = tuple(step for family, step in steps.items() if family not in shared)
         passes[MODELS] = msgspec.structs.replace(settings, commands=(EMBED,), skipped=others)
@@ -212,7 +225,7 @@ class StepTable:
         return found
 
     def _describe(self, kind: FileKind) -> list[tuple[str, str, int | str, Mapping[str, str]]]:
-        settings = self._settings
+        settings, fields = self._settings, self._settings.extract
         if kind.role == CODE:
             return [(INDEX, "", index.VERSION, index.settings_of(CODE, kind.kind))]
         if kind.role == ARCHIVE:
@@ -226,6 +239,7 @@ class StepTable:
                 (f"{EMBED}:{family}", CHUNK, embed.VERSION, embed.settings_of(family, spec))
                 for family, spec in settings.families.items()
             ),
+            *([(fields.step, fields.reads, extract.VERSION, fields.describe())] if fields.step else []),
         ]
 
     def _describe_document(self, kind: str) -> Mapping[str, str]:

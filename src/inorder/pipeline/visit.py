@@ -46,7 +46,7 @@ from inorder.stage.data_layout import DataLayout
 from inorder.stage.inputs import AddressedInput
 
 from .due import mark_lacking
-from .names import CHUNK, DOCTAGS, EMBED, INDEX
+from .names import CHUNK, DOCTAGS, EMBED, EXTRACT, INDEX
 from .sources.addressed import ResultInput, list_results, name_result
 from .sources.classify import CODE, DOCUMENT, HEAD_BYTES, FileKind, classify_file
 from .sources.walk import pack_signature
@@ -142,15 +142,15 @@ def read_result(item: WorkItem, item_id: str, step: str, resources: "VisitResour
     return resources.read_result(cast("ResultInput", source))
 
 
-def describe_page_problems(problems: Mapping[int, str]) -> str:
-    """Return which pages a model has not read, and why, in one line."""
+def describe_problems(problems: Mapping[int, str], noun: str, what: str) -> str:
+    """Return which parts of a file a model has no answer for, such as pages, and why, in one line."""
     by_reason: dict[str, list[int]] = {}
     for page, problem in sorted(problems.items()):
         by_reason.setdefault(" ".join(problem.split()), []).append(page)
     reasons = [f"{name_pages(pages)} ({reason})" for reason, pages in by_reason.items()]
-    noun = "page" if len(problems) == 1 else "pages"
+    nouns = noun if len(problems) == 1 else f"{noun}s"
     more = f" and {len(reasons) - _REASONS_MAX} more reasons" if len(reasons) > _REASONS_MAX else ""
-    return f"not read by the model: {noun} {', '.join(reasons[:_REASONS_MAX])}{more}"
+    return f"not {what} by the model: {nouns} {', '.join(reasons[:_REASONS_MAX])}{more}"
 
 
 def find_survey_id(item_id: str) -> str:
@@ -238,12 +238,19 @@ class _Visit:
         if self._order.problems:
             self._begin(self._steps[0])
             self._hand_over()
-            raise StageError(describe_page_problems(self._order.problems), category="provider")
+            raise StageError(self._describe_problems(), category="provider")
 
     def _begin(self, step: DueStep) -> str:
         """Say that a step begins. Returns its name."""
-        self._context.begin_step(step.name, self._settings.timeouts_s.get(step.name))
+        limits_s = self._settings.timeouts_s
+        self._context.begin_step(step.name, limits_s.get(step.name, limits_s.get(step.name.partition(":")[0])))
         return step.name
+
+    def _describe_problems(self) -> str:
+        """Which parts of the file the model of this pass has no answer for, and why."""
+        is_extracted = self._steps[0].name == self._settings.extract.step
+        noun, what = (self._settings.extract.over, "answered") if is_extracted else ("page", "read")
+        return describe_problems(self._order.problems, noun, what)
 
     def _settle_kind(self) -> bool:
         """Look at the first bytes of an object, of which the plan has seen only the name. Returns whether it is
@@ -333,6 +340,8 @@ class _Visit:
             return self._chunk(step, input_hash)
         if step.name in (SURVEY, PAGES):
             return self._read_part(step, input_hash)
+        if step.name.startswith(f"{EXTRACT}:"):
+            return self._extract(step, input_hash)
         return self._embed(step, input_hash, step.name.removeprefix(f"{EMBED}:"))
 
     def _convert(self, step: DueStep, input_hash: bytes) -> StepResult:
@@ -463,6 +472,24 @@ class _Visit:
         made = pack_vectors(family, step.settings, input_hash, vectors, provider, spec)
         self._context.measure(**describe_call(spec, provider, len(chunks), made.extras["norms"], provider_ms))
         return made
+
+    def _extract(self, step: DueStep, input_hash: bytes) -> StepResult:
+        from inorder.documents.extract.rows import extract
+        from inorder.documents.extract.units import list_blocks, list_chunks
+
+        is_chunks = step.reads == CHUNK
+        made = extract(
+            self._item.item_id,
+            list_chunks(self._get_chunks()) if is_chunks else list_blocks(self._get_document()),
+            self.result.file.sha256,
+            input_hash,
+            self._settings.extract,
+            self._settings.find_answers_file(os.fspath(self._context.data)),
+            self._order.problems,
+        )
+        if made.lacks_answers:
+            input_hash = mark_lacking(input_hash)
+        return make_step_result(step.name, step.settings, input_hash, made.content, extras=made.extras)
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:

@@ -9,6 +9,7 @@ from inorder.errors import InorderError
 from inorder.library.reader import LibraryReader
 from inorder.library.states import list_facts
 from inorder.library.totals import summarize_families
+from inorder.pipeline.names import EXTRACT
 
 TOKEN_BOUNDS = (32, 64, 128, 256, 384, 512, 1024)
 """Classes of the histogram of chunk sizes, as `chunk` counts them."""
@@ -22,6 +23,8 @@ def summarize_step(data: str, step: str) -> dict[str, Any]:
     """Return totals of what a step made of the files that the library has now. Raises as `connect_library` does."""
     name, _, family = step.partition(":")
     with closing(LibraryReader(data)) as library:
+        if name == EXTRACT:
+            return _sum_extracted(each.extras for each in list_facts(library, step))
         if family:
             totals = summarize_families(library.read_totals().counts, [step])
             return {"families": {family: totals.get(step, {"documents": 0, "vectors": 0})}}
@@ -41,6 +44,15 @@ def _summarize_terms(data: str) -> dict[str, Any]:
     with suppress(InorderError):
         return {"lexical": summarize_terms(find_index(data))}
     return {}
+
+
+def _sum_extracted(rows: Iterator[_Row]) -> dict[str, Any]:
+    found = [(row["rows"], row["units"]) for row in rows]
+    return {
+        "documents": sum(1 for _, units in found if units),
+        "rows": sum(count for count, _ in found),
+        "lacking": sum(units - count for count, units in found),
+    }
 
 
 def _sum_doctags(rows: Iterator[_Row]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _BAD_PATH = (EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 _EARLIER = ("index.sqlite", "index.draft.sqlite", *(f"store/{stage}.sqlite" for stage in ("doctags", "chunk", "embed")))
 """Files that only earlier versions have written."""
 _OTHER_DATA = "choose another directory with --data"
-_LIBRARY_PREFIX = "library."
+_OWN_PREFIXES = ("library.", "answers.sqlite")
 """What the names of the files directly in DATA begin with that belong to the pipeline."""
 
 
@@ -123,7 +123,7 @@ def is_reserved(path: str) -> bool:
     """Whether a path relative to DATA cannot be an output: it lies in a folder of the runner, belongs to the library,
     or would look like a file of an earlier version."""
     top, _, below = path.partition("/")
-    return top in RESERVED_FOLDERS or path in _EARLIER or (not below and top.startswith(_LIBRARY_PREFIX))
+    return top in RESERVED_FOLDERS or path in _EARLIER or (not below and top.startswith(_OWN_PREFIXES))
 
 
 def resolve_output(data: str, path: str | os.PathLike[str]) -> str:

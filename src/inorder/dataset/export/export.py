@@ -12,9 +12,17 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from inorder.dataset.extracted import ExtractTable, count_outdated
 from inorder.dataset.reader import DataReader, open_data
 from inorder.dataset.results import LibraryResults
-from inorder.dataset.tables import ATTEMPTS, TABLES, DataTable, LexicalTable, changes_meanwhile, list_table_names
+from inorder.dataset.tables import (
+    ATTEMPTS,
+    TABLES,
+    DataTable,
+    LexicalTable,
+    changes_meanwhile,
+    list_table_names,
+)
 from inorder.dataset.terms import IndexChangedError
 from inorder.errors import OperatorError, require
 from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
@@ -30,7 +38,8 @@ from .files import ExportedFiles
 from .folder import HIDDEN, ExportFolder, make_durable_directory, require_export_folder
 from .lease import ExportLease
 from .manifest import ExportManifest, ShardEntry, TableEntry, combine_shards
-from .options import ExportOptions, ExportOutcome, TableExport
+from .one_file import SUFFIX, export_to_file
+from .options import EXTRACTED, ExportOptions, ExportOutcome, TableExport
 from .shards import Shard, ShardKey, plan_shards
 from .stored import StoredExport, require_export_store
 from .writing import write_shard
@@ -56,6 +65,8 @@ def export_data(
         return _export_to_store(data, address, options, on_progress)
     root = os.path.abspath(strip_file_protocol(options.to))
     require(not _contains(os.path.abspath(data), root), f"--to must not be a folder of DATA ({data})")
+    if options.what.startswith(EXTRACTED) and root.endswith(SUFFIX) and not os.path.isdir(root):
+        return _export_to_file(data, root, options)
     require_export_folder(root)
     tables = select_tables(data, options.what)
     disk = filesystem or SystemFilesystem()
@@ -67,6 +78,18 @@ def export_data(
         finally:
             if lock is not None:
                 lock.release()
+
+
+def _export_to_file(data: str, path: str, options: ExportOptions) -> ExportOutcome:
+    require(options.format == "parquet", f"{path} is a Parquet file; leave out --format, or name a folder")
+    [table] = select_tables(data, options.what)
+    with open_data(data) as reader:
+        documents = sum(1 for _ in table.open(reader).iterate())
+        outdated = count_outdated(reader, table)
+    written = export_to_file(data, path, table)
+    sizes = {"rows": written.rows, "bytes": written.bytes, "written": 1}
+    done = TableExport(documents=documents, read=documents, outdated=outdated, **sizes)
+    return ExportOutcome(to=path, format=options.format, tables={table.name: done})
 
 
 def check_store(to: str) -> None:
@@ -120,13 +143,19 @@ def _read_versions(reader: DataReader, tables: list[DataTable[Any, Any]]) -> lis
 
 def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
     """The tables that DATA has, of those that were asked for. Raises OperatorError if there are none."""
-    wanted = [TABLES[name] for name in list_table_names(what)]
+    wanted = _list_tables(what)
     with open_data(data) as reader:
         found = [table for table in wanted if next(table.open(reader).iterate(), None) is not None]
     if not found:
         command = wanted[0].made_by if what != "all" else "run SRC"
         raise OperatorError(f"no {'results' if what == 'all' else what} in {data}; run `inorder {command}` first")
     return found
+
+
+def _list_tables(what: str) -> list[DataTable[Any, Any]]:
+    if what.startswith(EXTRACTED):
+        return [ExtractTable(what.removeprefix(EXTRACTED))]
+    return [TABLES[name] for name in list_table_names(what)]
 
 
 def _contains(outer: str, inner: str) -> bool:
@@ -165,7 +194,8 @@ class _Export:
         if isinstance(target, ExportFolder) and self._options.format == "files":
             files = ExportedFiles(self._reader, target)
         for table in tables:
-            progress = self._outcome.tables[table.name] = TableExport()
+            outdated = count_outdated(self._reader, table)
+            progress = self._outcome.tables[table.name] = TableExport(outdated=outdated)
             if files is not None:
                 entries[table.name] = files.export(table, progress)
             else:
@@ -175,7 +205,8 @@ class _Export:
             self._outcome.removed = files.finish(replaced)
         if _read_versions(self._reader, tables) != versions:
             return None
-        ordered = {name: entries[name] for name in TABLES if name in entries}
+        names = [*TABLES, *sorted(set(entries) - set(TABLES))]
+        ordered = {name: entries[name] for name in names if name in entries}
         manifest = ExportManifest(generator=f"inorder {__version__}", format=self._options.format, tables=ordered)
         self._outcome.removed += self._target.finish(manifest, replaced)
         return self._outcome
@@ -199,7 +230,7 @@ class _Export:
                 after = shard.last
                 self._on_progress(table.name, progress)
             else:
-                return combine_shards(table.name, entries)
+                return combine_shards(table.name, table.made_by, entries)
         raise changes_meanwhile(self._reader.data)
 
     def _reuse(self, table: DataTable[Any, Any], shard: Shard, number: int, progress: TableExport) -> ShardEntry | None:

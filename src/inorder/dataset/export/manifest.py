@@ -62,13 +62,14 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     """Of the dataset card as it was written; a card that was edited is not replaced."""
 
 
-def combine_shards(name: str, shards: list[ShardEntry]) -> TableEntry:
-    """The entry of a table. Raises OperatorError if its shards do not have the same columns."""
+def combine_shards(name: str, made_by: str, shards: list[ShardEntry]) -> TableEntry:
+    """The entry of a table. Raises OperatorError if its shards do not have the same columns. `made_by` is the command
+    that makes its results."""
     for shard in shards[1:]:
         if (shard.columns, shard.metadata) != (shards[0].columns, shards[0].metadata):
             raise OperatorError(
                 f"the table {name} was made with different settings ({shards[0].metadata} and {shard.metadata});"
-                " run `inorder embed` to bring all of it up to date"
+                f" run `inorder {made_by}` to bring all of it up to date"
             )
     return TableEntry(
         documents=sum(shard.documents for shard in shards),

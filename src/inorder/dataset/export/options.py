@@ -9,6 +9,8 @@ from inorder.files.addresses import parse_address
 
 from .manifest import FORMATS
 
+EXTRACTED = "extract:"
+"""The beginning of what is exported of an extraction."""
 WHATS = ("documents", "chunks", "vectors", "tables", "all")
 SHARD_BYTES = 128 * 2**20
 _LEAST_BYTES = 1024
@@ -29,7 +31,12 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Shards have half to twice this size."""
 
     def __post_init__(self) -> None:
-        require(self.what in WHATS, f"what to export must be one of {', '.join(WHATS)}; got {self.what!r}")
+        is_extracted = self.what.startswith(EXTRACTED) and self.what != EXTRACTED
+        words = ", ".join((*WHATS, f"{EXTRACTED}NAME"))
+        require(is_extracted or self.what in WHATS, f"what to export must be one of {words}; got {self.what!r}")
+        require(
+            not is_extracted or self.format != "files", "--format files has no form for fields; choose parquet or jsonl"
+        )
         require(self.format in FORMATS, f"--format must be one of {', '.join(FORMATS)}; got {self.format!r}")
         require(self.shard_bytes >= _LEAST_BYTES, f"--shard-bytes must be at least {_LEAST_BYTES}")
         require(bool(os.fspath(self.to)), "--to must name a folder")
@@ -47,6 +54,8 @@ class TableExport(msgspec.Struct, kw_only=True):
     """Files that were written."""
     kept: int = 0
     """Files that were there, with the same content."""
+    outdated: int = 0
+    """Documents without rows, because they have changed since fields were extracted from them."""
 
 
 class ExportOutcome(msgspec.Struct, kw_only=True):

@@ -33,7 +33,7 @@ from .staging import StagedShards
 _HIDDEN = ".inorder/"
 _ENTRIES = f"{_HIDDEN}shards/"
 _CARD_HASH = f"{_HIDDEN}card"
-_SHARD = re.compile(rf"(?:{'|'.join(TABLES)})/part-\d{{5,}}-[0-9a-f]{{16}}\.(?:parquet|jsonl)")
+_SHARD = re.compile(rf"(?:{'|'.join(TABLES)}|extract/[a-z0-9_-]+)/part-\d{{5,}}-[0-9a-f]{{16}}\.(?:parquet|jsonl)")
 _HASH_LENGTH = 16
 
 

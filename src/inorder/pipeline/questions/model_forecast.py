@@ -36,15 +36,16 @@ class ModelForecast(msgspec.Struct, kw_only=True):
     """What a model would be asked."""
 
     pages: int = 0
-    """Pages without an answer."""
+    """Pages, or other parts of documents, without an answer."""
     kept: int = 0
-    """Pages whose answers are kept."""
+    """Those whose answers are kept."""
     unknown: int = 0
     """Documents that could not be looked at: they cannot be read, or are not on this machine."""
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = None
     """At the prices of the user; None: there are none."""
+    noun: str = "page"
 
     def describe(self) -> str:
         """Return the forecast in one line."""
@@ -55,7 +56,7 @@ class ModelForecast(msgspec.Struct, kw_only=True):
             f", about {_round(self.tokens_in)} tokens in, {_round(self.tokens_out)} out{cost}" if self.pages else ""
         )
         most = "at most " if self.pages else ""  # a page that another document has, too, is asked once
-        return f"{most}{self.pages:,} page{'' if self.pages == 1 else 's'} to ask{tokens}{kept}{unknown}"
+        return f"{most}{self.pages:,} {self.noun}{'' if self.pages == 1 else 's'} to ask{tokens}{kept}{unknown}"
 
 
 class ModelPages:

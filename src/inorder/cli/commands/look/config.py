@@ -17,6 +17,7 @@ from inorder.cli.options import ALL, EVERYDAY
 from inorder.cli.output import format_table, info, print_json, print_out
 from inorder.cli.parameters import Given, JsonOption, make_argument, make_option, run_options
 from inorder.cli.pipeline import (
+    ALL_STEPS,
     RUN,
     RUN_OPTIONS,
     STEPS,
@@ -32,7 +33,7 @@ from inorder.cli.step_options import OWN
 from inorder.errors import OperatorError
 from inorder.extensions.trust import trust_file, trust_recorded
 
-_PASSES = (*STEPS, EXPORT)
+_PASSES = (*ALL_STEPS, EXPORT)
 _WIDTH = 80
 _Of = Annotated[
     str | None,
@@ -198,7 +199,7 @@ def _wrap(text: str) -> list[str]:
 
 def _resolve(given: Given, step: str) -> tuple[Settings, dict[str, Value]]:
     """The settings of a run or a stage, and the options to show."""
-    if step in (RUN, *STEPS):
+    if step in (RUN, *ALL_STEPS):
         return _resolve_run(SettingsReader(given, shows_untrusted=True), step)
     if step == EXPORT:
         return _resolve_export(SettingsReader(given, shows_untrusted=True))

@@ -10,7 +10,7 @@ import msgspec
 from inorder.cli.data_dir import DataDirectory, JournalState
 from inorder.cli.output import format_table, pluralize
 from inorder.library.reader import LibraryReader
-from inorder.pipeline.names import PASSES, RUN, is_chosen, name_manifest
+from inorder.pipeline.names import EXTRACT, PASSES, RUN, is_chosen, name_manifest
 from inorder.pipeline.outcome import describe_counts, describe_end, describe_model
 from inorder.pipeline.state import LibraryState, describe_state, read_state
 from inorder.report.contents import summarize_step
@@ -57,6 +57,8 @@ def _describe_latest(data: DataDirectory, state: LibraryState) -> dict[str, Any]
         "line": "" if outcome is None else describe_counts(outcome.counts),
         "model": None if outcome is None else msgspec.to_builtins(outcome.model),
         "model_line": "" if outcome is None else describe_model(outcome.model),
+        "extracted": None if outcome is None else msgspec.to_builtins(outcome.extracted),
+        "extracted_line": "" if outcome is None else describe_model(outcome.extracted, "answered"),
         "steps": {} if outcome is None else msgspec.to_builtins(outcome.steps),
         "live": read_live_state(data.layout(pass_).live) if holder else None,
     }
@@ -102,6 +104,7 @@ def format_library(library: dict[str, Any]) -> list[str]:
     if latest["run_id"]:
         rows.append(("latest run", f"{latest['run_id']}, {latest['state']}: {latest['line']}"))
     rows += [("pages", latest["model_line"])] if latest["model_line"] else []
+    rows += [("extracted", latest["extracted_line"])] if latest["extracted_line"] else []
     rows += format_live(latest["live"])
     rows += [("warning", warning) for warning in library["warnings"]]
     lines = [f"  {line}" for line in format_table(rows)]
@@ -140,6 +143,9 @@ def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]
         inside = ", ".join(pluralize(found[name], name[:-1]) for name in ("blocks", "tables", "figures"))
         documents = f"{found['documents']} ({kinds})" if kinds else str(found["documents"])
         return [("documents", documents), ("pages", pages), ("inside", inside)]
+    if stage == EXTRACT:
+        lacking = f"; {pluralize(found['lacking'], 'part')} not answered" if found["lacking"] else ""
+        return [("rows", f"{found['rows']:,} of {pluralize(found['documents'], 'document')}{lacking}")]
     if stage == "chunk":
         head = [
             ("chunks", f"{found['chunks']} of {pluralize(found['documents'], 'document')}, {found['tokens']} tokens")

@@ -13,7 +13,15 @@ from inorder.cli.parameters import DataOption, Given, JsonOption, make_argument,
 from inorder.cli.settings import SettingsReader, resolve_data
 from inorder.cli.stage_runner import export_to_database
 from inorder.dataset.export.manifest import FORMATS
-from inorder.dataset.export.options import SHARD_BYTES, WHATS, ExportOptions, ExportOutcome, TableExport, choose_format
+from inorder.dataset.export.options import (
+    EXTRACTED,
+    SHARD_BYTES,
+    WHATS,
+    ExportOptions,
+    ExportOutcome,
+    TableExport,
+    choose_format,
+)
 from inorder.errors import OperatorError, require
 from inorder.extensions.trust import carry_trust
 from inorder.library.opening import read_vectors_provider
@@ -40,9 +48,9 @@ _To = Annotated[
 _What = Annotated[
     str,
     make_argument(
-        "[" + "|".join((*WHATS, _SEARCH)) + "]",
-        "What to export to a folder: documents, chunks, vectors, or all three; the tables in the documents; or a copy "
-        "of DATA for search alone. Default: all.",
+        "[" + "|".join((*WHATS, f"{EXTRACTED}NAME", _SEARCH)) + "]",
+        "What to export to a folder: documents, chunks, vectors, or all three; the tables in the documents; the fields "
+        "that `inorder extract` has found; or a copy of DATA for search alone. Default: all.",
     ),
 ]
 _Format = Annotated[
@@ -92,8 +100,9 @@ def export(
     """Export documents, chunks, vectors or tables of DATA for other tools, or the index to a database.
 
     A folder or object store gets Parquet, JSON lines or files; the same documents give the same bytes, and
-    `_inorder.json` lists all files with their hashes. A database equals the index afterwards: only documents that
-    differ are written or removed. search is a copy for search alone, without documents, which `inorder search --data`
+    `_inorder.json` lists all files with their hashes. Fields also go to one file: --to NAME.parquet. A database equals
+    the index afterwards: only documents that differ are written or removed.
+    search is a copy for search alone, without documents, which `inorder search --data`
     reads, also on a read-only medium. Credentials come from the environment.
 
     Exit codes: 0 done, 1 the disk, the store or the server failed, 2 wrong usage or nothing to export, 5 another export
@@ -175,5 +184,10 @@ def _format(outcome: ExportOutcome) -> list[str]:
         )
         for name, table in outcome.tables.items()
     ]
+    outdated = [
+        f"{pluralize(table.outdated, 'document')} changed since, without rows: run `inorder extract` again"
+        for table in outcome.tables.values()
+        if table.outdated
+    ]
     removed = [f"{pluralize(outcome.removed, 'file')} removed"] if outcome.removed else []
-    return [*format_table(rows), *removed, f"exported to {outcome.to}"]
+    return [*format_table(rows), *outdated, *removed, f"exported to {outcome.to}"]

@@ -25,7 +25,7 @@ from inorder.cli.output import (
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.engines.attempt import escape_surrogates
 from inorder.library.reader import FileFailure, LibraryReader
-from inorder.pipeline.names import is_chosen
+from inorder.pipeline.names import EXTRACT, is_chosen
 from inorder.pipeline.remedies import suggest_help
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.manifest.item_status import ItemStatuses
@@ -43,6 +43,8 @@ class FailedEntry(NamedTuple):
     traceback: str
     help: str = ""
     """What would help; empty: nothing is known."""
+    is_extracted: bool = False
+    """Whether a model was asked for fields: `inorder extract` asks again."""
 
 
 def failures(
@@ -59,13 +61,14 @@ def failures(
     """
     directory = open_data(data)
     has_library, stages = directory.select(stage)
-    files = items = 0
+    files = items = extracted = 0
     helps: Counter[str] = Counter()
 
     def find() -> Iterator[FailedEntry]:
-        nonlocal files, items
+        nonlocal files, items, extracted
         for entry in _list_files(directory, stage) if has_library else ():
             files += 1
+            extracted += entry.is_extracted
             helps[entry.help] += bool(entry.help)
             yield entry
         for entry in _list_items(directory, stages):
@@ -86,7 +89,9 @@ def failures(
         if not counts:
             info(f"no failed {'files' if has_library else 'items'}")
             return
-        info(f"{' and '.join(counts)} failed; to try again: inorder retry{directory.option}")
+        again = [*(["inorder retry"] if files + items > extracted else []), *(["inorder extract"] if extracted else [])]
+        commands = " and ".join(f"{command}{directory.option}" for command in again)
+        info(f"{' and '.join(counts)} failed; to try again: {commands}")
         info(*fit_lines(f"{count:>6}: {found}" for found, count in helps.most_common() if count))
 
 
@@ -121,7 +126,11 @@ def _describe_file(failure: FileFailure, path: str, help_: str) -> FailedEntry:
     }
     where = (failure.step, failure.category)
     return FailedEntry(
-        encode_json(row), _describe(failure.item_id, where, failure.attempts, message), failure.detail, help_
+        encode_json(row),
+        _describe(failure.item_id, where, failure.attempts, message),
+        failure.detail,
+        help_,
+        failure.step.startswith(f"{EXTRACT}:"),
     )
 
 
