@@ -420,7 +420,8 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
             self._last = last = self._ready.popleft()
             self._position += 1
             envelope = last[0]
-            return self._deliver_error(last) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
+            result: R_co = self._deliver_error(last) if envelope.outcome == _FAIL else envelope.payload
+            return result
         except InvariantViolation:
             if self._closed:  # by another thread, while this one waited
                 raise StopIteration from None
@@ -488,7 +489,8 @@ class Imap(Iterator[R_co], AsyncIterator[R_co], Generic[R_co]):
             self._last = last = self._ready.popleft()
             self._position += 1
             envelope = last[0]
-            return self._deliver_error(last) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
+            result: R_co = self._deliver_error(last) if envelope.outcome == _FAIL else envelope.payload
+            return result
         except BaseException:
             await self.aclose()
             raise

@@ -1,4 +1,4 @@
-"""Every order on every engine, with items that fail, crash, hang and lose workers: a property test.
+"""Every order on every engine, with items that are slow, fail, crash, hang and lose workers: a property test.
 
 A story is drawn: what each item does, its key, and how many results the consumer takes. Whatever the order, each result
 is delivered at most once, those that must be in order are, and an item fails for its own reason alone.
@@ -11,6 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,14 +26,16 @@ pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.req("API-1")]
 
 BIG = 20_000
 BUDGET = 100_000
+SLOW = 10_000_000
+"""Bytes that a slow item computes a hash of, many times as long as the others take."""
 TIMEOUT_S = 3
 FAILS_AS = {"raise": "runtime", "hang": "timeout", "crash": "runtime", "flaky twice": "provider"}
 """The category of what fails. Everything else succeeds."""
 DEEDS = {
-    "inline": ("work", "raise", "flaky", "flaky twice"),
-    "threads": ("work", "raise", "flaky", "flaky twice", "hang"),
-    "coroutines": ("work", "raise", "flaky", "flaky twice", "hang"),
-    "processes": ("work", "raise", "flaky", "flaky twice", "hang", "crash", "crash once", "lose"),
+    "inline": ("work", "slow", "raise", "flaky", "flaky twice"),
+    "threads": ("work", "slow", "raise", "flaky", "flaky twice", "hang"),
+    "coroutines": ("work", "slow", "raise", "flaky", "flaky twice", "hang"),
+    "processes": ("work", "slow", "raise", "flaky", "flaky twice", "hang", "crash", "crash once", "lose"),
 }
 """What items do, by engine. One that loses a worker is given up by it once, and runs again."""
 
@@ -66,6 +69,8 @@ def count_attempts(job: Job) -> int:
 def begin(job: Job) -> bytes:
     """Do what the item does before it hangs; return its result."""
     match job.deed:
+        case "slow":  # the others go on meanwhile
+            blake2b(bytes(SLOW)).digest()
         case "raise":
             raise ValueError(job.number)
         case "flaky twice":
@@ -95,6 +100,8 @@ async def work_async(job: Job) -> bytes:
     """As a coroutine."""
     if job.deed == "hang":
         await asyncio.sleep(GUARD_S)
+    for _ in range(20 if job.deed == "slow" else 0):
+        await asyncio.sleep(0)
     return begin(job)
 
 

@@ -12,7 +12,7 @@ from collections import deque
 
 from .commands import CommitRun, WindowClosed
 from .events import Envelope
-from .invariants import check
+from .invariants import check, raise_violation
 from .ledger import FAIL
 from .options import DRAIN_MS
 from .results import Results
@@ -104,19 +104,20 @@ class CommitCursor:
         for seq in seqs:
             envelope = reorder_buffer.get(seq)
             is_waiting = envelope is not None or state.ledger.next_commit_seq <= seq < committing_end
-            check(is_waiting and seq not in delivered, f"seq {seq} was delivered twice, or before it was announced")
+            if not is_waiting or seq in delivered:
+                raise_violation(f"seq {seq} was delivered twice, or before it was announced")
             delivered.add(seq)
             if envelope is not None and envelope.payload_bytes:
                 state.find_window(seq).used_bytes -= envelope.payload_bytes
-                reorder_buffer[seq] = Envelope(seq, envelope.attempt, envelope.outcome, failure=envelope.failure)
+                reorder_buffer[seq] = Envelope(seq, envelope.attempt, envelope.outcome, None, 0, envelope.failure)
         self._acknowledge_delivered()
 
     def _acknowledge_delivered(self) -> None:
         start = end = self._state.ledger.next_commit_seq
-        committing_end = start + len(self._committing)
-        while end < committing_end and end in self._delivered:
-            self._delivered.remove(end)
+        committing_end, delivered = start + len(self._committing), self._delivered
+        while end < committing_end and end in delivered:
             end += 1
+        delivered.difference_update(range(start, end))
         self.acknowledge(end)
 
     def _settle_run(self) -> bool:

@@ -33,7 +33,8 @@ def estimate_bytes(value: Any) -> int:
 
 def get_held_bytes(value: Any) -> int:
     """Bytes that a result occupies elsewhere, in files for example, as its property `held_bytes` says; usually 0."""
-    if not hasattr(type(value), "held_bytes"):
+    kind = type(value)
+    if kind in _FLAT_KINDS or not hasattr(kind, "held_bytes"):
         return 0
     try:
         held = value.held_bytes

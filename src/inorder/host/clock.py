@@ -1,6 +1,6 @@
 """Clocks, in milliseconds."""
 
-from time import monotonic, time
+from time import monotonic_ns, time
 from typing import Protocol
 
 
@@ -18,11 +18,11 @@ class SystemClock:
     """The monotonic clock of the machine, starting at 0."""
 
     def __init__(self) -> None:
-        self._origin_s = monotonic()
+        self._origin_ms = monotonic_ns() // 1_000_000
 
     def now_ms(self) -> int:
         """Return milliseconds since this object was created."""
-        return int((monotonic() - self._origin_s) * 1000)
+        return monotonic_ns() // 1_000_000 - self._origin_ms
 
     def wall_ms(self) -> int:
         """Return milliseconds since 1970."""

@@ -18,7 +18,7 @@ from inorder.core.events import Envelope
 from inorder.errors import OperatorError, require
 from inorder.host.clock import Clock
 from inorder.runtime.loop import ResumeState
-from inorder.runtime.plan_items import Planned, ask
+from inorder.runtime.plan_items import Planned, note_item
 
 from .feed import NotYet
 
@@ -126,38 +126,39 @@ class KeyDelivery(AnyOrderDelivery):
 
     def order_plan(self, plan: Iterable[Planned]) -> Iterable[Planned]:
         """Yield the plan, and note the key of each item, which is asked for once."""
+        key_of, queues, queue_of = self._key, self._queues, self._queue_of
         seq = 0
         for planned in plan:
             if not isinstance(planned, NotYet):
-                queue = self._find_queue(planned[1])
+                try:
+                    key = key_of(planned[1])
+                except Exception as error:
+                    note_item(error, "key", planned[1])
+                    raise
+                try:
+                    queue = queues[key]
+                except KeyError:
+                    queue = queues[key] = _Queue(key)
+                except TypeError as error:
+                    raise OperatorError(
+                        f"key returned {key!r:.80} for the item {planned[1]!r:.80}, which cannot be hashed; "
+                        "return text, a number or a tuple of these"
+                    ) from error
                 queue.append(seq)
-                self._queue_of[seq] = queue
+                queue_of[seq] = queue
                 seq += 1
             yield planned
 
-    def _find_queue(self, item: Any) -> _Queue:
-        key = ask("key", self._key, item)
-        try:
-            queue = self._queues.get(key)
-        except TypeError as error:
-            raise OperatorError(
-                f"key returned {key!r:.80} for the item {item!r:.80}, which cannot be hashed; "
-                "return text, a number or a tuple of these"
-            ) from error
-        if queue is None:
-            queue = self._queues[key] = _Queue(key)
-        return queue
-
     def announce(self, envelopes: Sequence[Envelope], items: Sequence[Any]) -> None:
         """Make results ready for delivery, as far as no earlier one of their key is missing."""
-        ready, waiting = self.ready, self._waiting
-        for envelope, item in zip(envelopes, items, strict=True):
-            seq = envelope.seq
-            queue = self._queue_of.pop(seq)
+        ready, waiting, take_queue = self.ready, self._waiting, self._queue_of.pop
+        for result in zip(envelopes, items, strict=True):
+            seq = result[0].seq
+            queue = take_queue(seq)
             if queue[0] != seq:
-                waiting[seq] = (envelope, item)
+                waiting[seq] = result
                 continue
-            ready.append((envelope, item))
+            ready.append(result)
             queue.popleft()
             while queue and queue[0] in waiting:
                 ready.append(waiting.pop(queue.popleft()))

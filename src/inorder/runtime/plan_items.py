@@ -57,8 +57,13 @@ def ask(name: str, function: Callable[[Any], Any], item: Any) -> Any:
     try:
         return function(item)
     except Exception as error:
-        error.add_note(f"{name} raised this for the item {item!r:.80}")
+        note_item(error, name, item)
         raise
+
+
+def note_item(error: Exception, name: str, item: Any) -> None:
+    """Add a note that names the function of the user and the item for which it raised this."""
+    error.add_note(f"{name} raised this for the item {item!r:.80}")
 
 
 def read_until_error(plan: Iterable[Planned], errors: list[Exception], committed_end: int) -> Iterator[Planned]:

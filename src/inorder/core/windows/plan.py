@@ -16,7 +16,7 @@ from inorder.errors import OperatorError, require
 from .id_set import IdSet
 
 
-class PlanItem(msgspec.Struct, frozen=True, gc=False):
+class PlanItem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What the kernel needs to know about an item. The item itself stays in the runtime."""
 
     item_id: str = ""

@@ -188,7 +188,8 @@ class WindowCutter:
             window.ready.add_fresh(range(start, start + len(costs)), costs, key)
             start += len(costs)
         self._hash.update(encoded)
-        window.parts.update(seq for seq, item in enumerate(items, start=window.end) if item.is_part)
+        if repeated is None or repeated.is_part:
+            window.parts.update(seq for seq, item in enumerate(items, start=window.end) if item.is_part)
         window.end += len(items)
 
     def seal(self, window: Window) -> SealedWindow:
