@@ -156,14 +156,20 @@ def test_a_consumer_that_is_cancelled_leaves_no_coroutine_behind() -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("where", ["threads", "processes"])
 def test_a_consumer_that_is_cancelled_while_it_waits_for_workers_ends_them(where: Any) -> None:
-    hold = threading.Event()
+    began, hold = threading.Event(), threading.Event()
+
+    def wait(number: int) -> None:
+        began.set()
+        hold.wait(GUARD_S)
 
     async def main() -> None:
-        function: Any = _wait_for_ever if where == "processes" else lambda number: hold.wait(GUARD_S)
+        function: Any = _wait_for_ever if where == "processes" else wait
         options = inorder.RunOptions(cancel_grace_s=0)
         results = inorder.imap(function, range(4), workers=2, where=where, options=options)
         consumer = asyncio.create_task(anext(results))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)
+        if where == "threads":
+            await asyncio.to_thread(began.wait, GUARD_S)
         consumer.cancel()
         with pytest.raises(asyncio.CancelledError):
             await consumer
