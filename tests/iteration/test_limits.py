@@ -287,3 +287,13 @@ def test_results_that_suddenly_grow_stay_within_the_budget(
         gate, when_quiet, lambda item: 1 if item < 50 else SIZE, workers=2, buffered_bytes_max=budget
     )
     assert sum(ahead) <= budget + SIZE
+
+
+@pytest.mark.parametrize("where", ["threads", "processes"])
+def test_an_iteration_ends_where_no_thread_can_be_started(where: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(inorder.InfrastructureError, match="cannot start a thread for a worker: can't start new thread"):
+        list(inorder.imap(abs, [-1, -2], workers=2, where=where))

@@ -18,6 +18,7 @@ from time import monotonic, time
 from typing import NamedTuple, Protocol
 
 from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Tick, WorkerLost
+from inorder.errors import InfrastructureError
 from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .base import LEASE_S, Batch, Task
@@ -179,7 +180,10 @@ class PoolEngine:
             self._alone_until_s = monotonic() + ALONE_S
         self._busy.add(batch.worker)
         self._beats.pop(batch.worker, None)
-        self._tickets[batch.worker] = self._lane.submit(worker.execute, batch)
+        ticket = self._tickets[batch.worker] = self._lane.submit(worker.execute, batch)
+        error = ticket.exception() if ticket.done else None
+        if error is not None:
+            raise InfrastructureError(f"cannot start a thread for a worker: {error}") from error
 
     def stop_worker(self, worker: int, reason: str) -> None:
         """End the worker, abandon its thread, and create another worker."""
