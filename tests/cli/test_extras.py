@@ -41,6 +41,7 @@ LINES = {
     "chunk": INGEST,
     "embed": INGEST,
     "index src": INGEST,
+    "extract --plan --schema s.json --model openai:http://h#m": INGEST,
     "search words": INGEST,
     "symbols code.py": INGEST,
     "graph f": INGEST,

@@ -31,6 +31,7 @@ def plan(sources, data):
 count = inorder.Stage(name="count", plan=plan, worker=print, options=inorder.StageOptions(workers=1))
 """
 FILES = {
+    "oil.json": '{"type": "object"}',
     "docs/lamp.md": "# Lamps\n\nThe keeper lights the lamp at dusk.\n",
     "docs/oil.md": "# Oil\n\nA lamp burns oil.\n",
     "src/lamp.py": "def light_lamp():\n    return oil()\n\n\ndef oil():\n    return 1\n",

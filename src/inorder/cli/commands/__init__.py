@@ -36,7 +36,7 @@ GROUPS = {
         "chunk": ("Split documents into chunks", "--tokens-max 400"),
         "embed": ("Compute vectors for chunks", "--dense hash:64"),
         "index": ("Build the search index", "src"),
-        "extract": ("Extract fields with a model", "--schema invoice.json --model openai:http://localhost:8000/v1#m"),
+        "extract": ("Extract fields with a model", "--plan --schema oil.json --model openai:http://host#m"),
         "plugins": ("List plug-ins, and what is wrong with them", ""),
         "manifest": ("Print rows of the manifests", "--last-run"),
         "journal": ("Print what a journal holds", ".inorder/journal/count.journal"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from inorder.cli.extras import require_extra
 from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json, print_out
 from inorder.cli.parameters import Given, JsonOption, make_choice, make_option, run_options
@@ -74,6 +75,7 @@ def extract(
     Exit codes: 0 done, 1 the machine or the server failed, 2 wrong usage, 3 documents failed, 4 a limit is reached, 5
     DATA is in use, 6 DATA is damaged.
     """
+    require_extra("ingest")
     settings = ExtractSettings(
         name=Path(schema).stem.lower() if name is None else name,
         schema=_read_schema(schema),
