@@ -24,6 +24,9 @@ NOTES = {
     "distance": "The reef lies 10km off the coast, and no chart of it is older than the tower that stands on it.",
     "form": "The 10-K of the company was filed late, as the tables of the appendix and all of the notes show.",
     "letters": "Row 10 has K. Row 10 has K again. K 10.",
+    "apart": "From the reef to the harbour it is a way of 12 km, and 4,500 crowns were paid for the survey of it.",
+    "together": "The stream runs 12km inland. It took 4500 crowns to dredge it.",
+    "depths": "Soundings: 140,250,360 and 4 500.",
 }
 
 
@@ -102,7 +105,24 @@ def test_a_misspelt_word_finds_the_most_similar_one_only_if_nothing_else_matches
         ("AT&T", "att"),
         ("10-K", "form"),
         ("10km", "distance"),
+        ("10 km", "distance"),
+        ("stream 12 km", "together"),
+        ("survey 4500", "apart"),
+        ("dredge 4,500", "together"),
+        ("250", "depths"),
     ],
 )
 def test_words_with_signs_are_found_as_they_are_written(runs: FolderRuns, question: str, first: str) -> None:
     assert list_names(ask(runs, question))[0] == first
+
+
+@pytest.mark.parametrize("question", ["12km", "12 km", "4,500", "4500", '"4,500 crowns"', '"4500 crowns"'])
+def test_a_number_is_the_same_with_commas_and_beside_its_unit(runs: FolderRuns, question: str) -> None:
+    assert set(list_names(ask(runs, question))[:2]) == {"apart", "together"}
+
+
+def test_a_number_with_commas_is_marked_as_a_whole(runs: FolderRuns) -> None:
+    answer = ask(runs, "4500")
+    hit = next(hit for hit in answer.hits if hit.item_id == "docs/apart.md")
+    [line] = [line for line in answer.make_snippet(hit) if line.is_best]
+    assert [line.text[start:end] for start, end in line.marks] == ["4,500"]

@@ -72,10 +72,10 @@ def test_settings_are_stated_by_part_and_a_grammar_concerns_its_language_and_doc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = settings_of(DOCUMENT)
-    assert before == {"kind": "document", "analysis": "1", "grammars": before["grammars"]}
+    assert before == {"kind": "document", "analysis": "2", "grammars": before["grammars"]}
     monkeypatch.setattr(grammars, "grammar_version", lambda language: f"{language} 7")
     assert settings_of(DOCUMENT)["grammars"] != before["grammars"]
-    assert settings_of(CODE, "python") == {"kind": "code", "analysis": "1", "grammar": "python 7"}
+    assert settings_of(CODE, "python") == {"kind": "code", "analysis": "2", "grammar": "python 7"}
 
 
 @pytest.mark.process

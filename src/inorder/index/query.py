@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from inorder.errors import OperatorError
 
-from .lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_runs, split_words
+from .lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, join_digits, split_runs, split_words
 from .lexical.languages import detect_question_language, is_function_word
 from .lexical.scoring import TermGroup
 
@@ -33,7 +33,9 @@ _EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]{3}\w*|[^\W\d_\x00-\u02ff]\w*)(?=\s|$)
 """Shorter ones in Latin letters are options of commands, as in `ls -la`."""
 _BEGINNING = re.compile(r"(?<![\w*])(\w{2,})\*(?![\w*])")
 _NOTATION = re.compile(r"(?<!\S)(?:\w+(?:[-&+./]\w+)+|\w+(?:\+\+|#)|[0-9]+[A-Za-z]{1,3})(?=[\s?!,;:.)]|$)")
-_NUMBER_WITH_UNIT = re.compile(r"([0-9]+)([A-Za-z]{1,3})")
+_NUMBER_WITH_UNIT = re.compile(r"([0-9]+)([^\W\d_]{1,3})")
+_UNIT_MIN = 2
+"""Letters of a unit that is looked up by itself: `m` and `a` are too frequent."""
 _GREEK_NAMES = """
     alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi
     psi omega
@@ -127,7 +129,7 @@ def _make_groups(
     """The groups of `Query.make_groups`. Words of what is `meant` as it is written are no stop words."""
     language = _detect_language(text, counts)
     languages = [language] if language else [name for name, _ in counts]
-    words = Counter(split_words(text))
+    words, joined = _read_words(text)
     kept = {word.casefold() for part in meant for word in split_words(part)}
     relevant = {
         word: count for word, count in words.items() if word.casefold() in kept or not is_stop_word(word, language)
@@ -138,23 +140,40 @@ def _make_groups(
             found[(word.casefold(),), True] += count
             continue
         analyzed = [analyze(word, each) for each in dict.fromkeys(("", *languages))]
-        others, is_prefix = _spell_otherwise(word), is_partial(word)
+        others, is_prefix = [*_spell_otherwise(word), *joined.get(word, ())], is_partial(word)
         for forms in zip(*analyzed, strict=True):
             found[tuple(dict.fromkeys((*forms, *others))), is_prefix] += count
     most = dict(found.most_common(_TERMS_MAX))
     return tuple(TermGroup(*term, math.sqrt(count)) for term, count in found.items() if term in most)
 
 
+def _read_words(text: str) -> tuple[Counter[str], dict[str, list[str]]]:
+    """The words of a question, and further terms for some: a number and its unit as one word, so that `10 km` and
+    `10km` are the same."""
+    words: Counter[str] = Counter()
+    joined: dict[str, list[str]] = {}
+    before = ""
+    for word in split_words(join_digits(text)):
+        number = _NUMBER_WITH_UNIT.fullmatch(word)
+        parts = [number[1], *([number[2]] if len(number[2]) >= _UNIT_MIN else [])] if number else [word]
+        words.update(parts)
+        whole = word if number else f"{before}{word}" if before.isascii() and before.isdigit() else ""
+        if number or _NUMBER_WITH_UNIT.fullmatch(whole):
+            for part in parts if number else (before, word):
+                joined.setdefault(part, []).append(whole.casefold())
+        before = word
+    return words, joined
+
+
 def _spell_otherwise(word: str) -> list[str]:
-    """Other terms for the same: the name of a Greek letter for the letter, and a number without its unit."""
-    number = _NUMBER_WITH_UNIT.fullmatch(word)
+    """Other terms for the same: the name of a Greek letter for the letter, and the other way round."""
     other = _OTHER_SPELLINGS.get(word.lower())
-    return [*([other] if other else []), *([number[1]] if number else [])]
+    return [other] if other else []
 
 
 def _join_words(text: str) -> str:
     """The words of a text between spaces. Of a script without spaces, each character counts as a word."""
-    words = split_words(text)
+    words = split_words(join_digits(text))
     if not text.isascii():
         words = [" ".join(word) if split_runs(word) else word for word in words]
     return " ".join(words).casefold()
@@ -168,7 +187,7 @@ def _take_syntax(text: str) -> Query:
     rest = _EXCLUDED.sub(" ", text) if excluded else text
     if excluded and not analyze(rest):
         rest, excluded = text, ()
-    phrases = tuple(" ".join(split_words(phrase)) for phrase in _PHRASE.findall(rest))
+    phrases = tuple(" ".join(split_words(join_digits(phrase))) for phrase in _PHRASE.findall(rest))
     beginnings = frozenset(word for found in _BEGINNING.findall(rest) for word in split_words(found))
     notations = tuple(dict.fromkeys(found.casefold() for found in _NOTATION.findall(rest)))
     return Query(rest.strip(), "text", "", 0, phrases, excluded, beginnings, notations)

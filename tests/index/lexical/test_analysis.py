@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from inorder.index.lexical import terms as terms_module
 from inorder.index.lexical.analysis import (
     TERM_CHARACTERS_MAX,
+    add_joined_digits,
     analyze,
     compile_word,
     is_partial,
@@ -356,3 +357,22 @@ def test_a_text_in_ascii_needs_no_pattern_of_all_scripts() -> None:
     assert compile_word.cache_info().currsize == 0
     assert split_words("a lamp-h\u00f6use") == ["a", "lamp", "h\u00f6use"]
     assert compile_word.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("1,000", "1000"),
+        ("It cost 12,345,678.", "12345678"),
+        ("1,000.50 and (2,000)", "1000 2000"),
+        ("1,000, or 2,000,", "1000 2000"),
+        ("\u20ac1,000 f\u00fcr", "1000"),
+        ("1,00 1,0000 1000,000 1,000,00 x1,000 1,000x .1,000 1,000_", ""),
+        ("0" + ",000" * 7, ""),
+    ],
+)
+def test_digits_that_are_grouped_by_commas_are_joined_beside_their_groups(text: str, joined: str) -> None:
+    assert add_joined_digits(text) == " ".join([text, *joined.split()])
+    vocabulary = count_file_terms([(text, "", "")], None).vocabulary.split()
+    assert set(joined.split()) <= set(vocabulary)
+    assert set(analyze(text)) <= set(vocabulary)

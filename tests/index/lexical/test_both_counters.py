@@ -23,7 +23,7 @@ except ImportError:
 pytestmark = [pytest.mark.req("PKG-1"), pytest.mark.slow]
 YEAR_S = 31_556_952
 FILES = {
-    "log.md": "# Log\n\nThe fog horns were sounded at dusk. Lampe, Türme, маяк, 灯台.\n",
+    "log.md": "# Log\n\nThe fog horns were sounded at dusk, 1,000 times. Lampe, Türme, маяк, 灯台.\n",
     "keeper.py": "class LampKeeper:\n    def light_lamp(self, fogHorn):\n        return fogHorn.start2()\n",
     "notes.txt": "häuser " * 400 + "w" * 90,
 }

@@ -7,6 +7,7 @@ A text is split into words, and each word gives one or more terms. Texts and que
 * Scripts without spaces, and Hangul: overlapping runs of characters. Two characters for Chinese, Japanese and Korean,
   three for Thai, Lao, Khmer and Burmese, whose letters say less. This needs no dictionary, finds names that no
   dictionary has, and does not split a text in two ways.
+* Numbers whose digits are grouped by commas: the groups, and the number without commas. So `1,000` and `1000` meet.
 * Names of program code: the parts of the name and the whole of it, so that `http`, `header` and `parseHTTPHeader` all
   find `parseHTTPHeader`.
 """
@@ -37,6 +38,8 @@ _KEEPS_MARKS = re.compile("(?!\u0435)[\u0400-\u052f]")
 """Cyrillic letters, but for the one that is written with and without its marks."""
 _NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "_"}
+_GROUPED_DIGITS = re.compile(r"(?<![\w.,])[0-9]{1,3}(?:,[0-9]{3}){1,6}(?!,?\w)")
+_GROUP = re.compile(",[0-9]{3}")
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff"))
 """Soft hyphens, Arabic elongation, and characters without width."""
 
@@ -59,6 +62,27 @@ def split_words(text: str) -> list[str]:
     if text.isascii():  # three times as fast as a regular expression
         return text.translate(_ASCII_BETWEEN_WORDS).split()
     return compile_word().findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
+
+
+@cache
+def compile_word_or_number() -> re.Pattern[str]:
+    """The pattern of a word, in which a number whose digits are grouped by commas is one."""
+    return re.compile(rf"{_GROUPED_DIGITS.pattern}|{compile_word().pattern}")
+
+
+def join_digits(text: str) -> str:
+    """A text with `1000` in place of `1,000`."""
+    return _GROUPED_DIGITS.sub(_remove_commas, text) if _GROUP.search(text) else text
+
+
+def add_joined_digits(text: str) -> str:
+    """A text with `1000` at its end for each `1,000` in it. A list of numbers may look the same, so the groups stay."""
+    joined = map(_remove_commas, _GROUPED_DIGITS.finditer(text)) if _GROUP.search(text) else ()
+    return " ".join([text, *joined])
+
+
+def _remove_commas(found: re.Match[str]) -> str:
+    return found[0].replace(",", "")
 
 
 def analyze(text: str, language: str = "") -> list[str]:

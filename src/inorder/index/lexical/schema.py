@@ -2,7 +2,7 @@
 
 import sqlite3
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Of the analysis of texts. To be increased whenever the terms of a text change."""
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from .analysis import CACHED_WORDS_MAX
+from .analysis import CACHED_WORDS_MAX, add_joined_digits
 from .file_terms import FileTerms
 
 DOCUMENT_WORDS_MAX = CACHED_WORDS_MAX // 4
@@ -60,4 +60,5 @@ def count_file_terms(chunks: Iterable[tuple[str, str, str]], language: str | Non
     """Count the terms of the chunks of a file, given as text, name and context. `language` is that of the document;
     empty if it is not known, and None for program code."""
     counter = _find_counter(language)
-    return counter.count([field for text, name, context in chunks for field in (text, f"{name} {context}")])
+    fields = (field for text, name, context in chunks for field in (text, f"{name} {context}"))
+    return counter.count([add_joined_digits(field) for field in fields])

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from inorder.index.hits import Hit
-from inorder.index.lexical.analysis import analyze, compile_word, split_runs
+from inorder.index.lexical.analysis import analyze, compile_word, compile_word_or_number, join_digits, split_runs
 from inorder.index.lexical.scoring import TermGroup
 from inorder.index.rows import CODE
 
@@ -103,7 +103,7 @@ class TermMatcher:
         """The numbers of the words that the text has, and where they are."""
         numbers: set[int] = set()
         marks: list[tuple[int, int]] = []
-        for word in compile_word().finditer(text):
+        for word in compile_word_or_number().finditer(text):
             found = self._known.get(word[0])
             if found is None:
                 found = self._known[word[0]] = list(self._match_word(word[0]))
@@ -117,6 +117,15 @@ class TermMatcher:
         return numbers, marks
 
     def _match_word(self, word: str) -> Iterator[tuple[int, int, int]]:
+        if "," in word:
+            whole = self._number.get(join_digits(word))
+            if whole is not None:
+                yield 0, len(word), whole
+                return
+            for part in compile_word().finditer(word):
+                at = part.start()
+                yield from ((at + start, at + end, number) for start, end, number in self._match_word(part[0]))
+            return
         runs = split_runs(word)
         for at, run in enumerate(runs):
             if run in self._number:
