@@ -42,9 +42,9 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No library is small enough to be checked before a question is answered."""
     monkeypatch.setattr(block_sums, "READ_BYTES_MAX", 0)
-    block_sums._find_once.cache_clear()
+    block_sums._find_in.cache_clear()
     yield
-    block_sums._find_once.cache_clear()
+    block_sums._find_in.cache_clear()
 
 
 def ask(folder: Path, question: str) -> CommandResult:
@@ -77,7 +77,12 @@ def test_a_bit_of_the_library_that_has_changed_is_one_clear_line(folder: Path, q
     assert ask(folder, "verify").code == 6
 
 
-def test_vectors_that_have_changed_are_not_searched_and_the_next_run_writes_them_again(folder: Path) -> None:
+@pytest.mark.parametrize("size", ["as it is", "large"])
+def test_vectors_that_have_changed_are_not_searched_and_the_next_run_writes_them_again(
+    folder: Path, request: pytest.FixtureRequest, size: str
+) -> None:
+    if size == "large":
+        request.getfixturevalue("large")
     flip(find_vectors(folder), 0.5)
     dense = ask(folder, "search --mode dense lamp")
     assert dense.code == 6

@@ -113,10 +113,13 @@ class Searcher:
     def noise(self) -> float:
         """The similarity that a question of random letters reaches; 0 if there are no vectors."""
         matrix = self._matrix
+        matrix.check()
         return measure_noise(self._open_provider(matrix.provider), matrix) if matrix.is_available else 0.0
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
         """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""
+        if mode != "lexical":
+            self._matrix.check()
         if mode == "dense" and self._matrix.problem:
             raise IntegrityError(self._matrix.problem)
         if mode == "dense" and not self._vector_provider(filters):
@@ -137,6 +140,8 @@ class Searcher:
         """How to search if the mode is `auto`, and why; otherwise the mode itself."""
         if mode != "auto":
             return mode, "asked for"
+        if not is_name(query.text):
+            self._matrix.check()
         provider = self._vector_provider(filters)
         if not provider:
             return "lexical", "the index has no vectors"

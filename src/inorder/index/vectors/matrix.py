@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import weakref
+from collections.abc import Sequence
 from functools import cached_property
 from typing import IO
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.host.regular_file import open_regular
-from inorder.index.block_sums import find_damage_before_reading
+from inorder.index.block_sums import find_damaged_vectors
 from inorder.index.schema import read_meta
 
 from .row_chunks import ChunkIds, read_matrix_chunks
@@ -35,11 +36,11 @@ class VectorMatrix:
         self.provider = read_meta(connection, "vectors_provider")
         self._data = data
         self._files = files = list_matrix_files(connection, data)
-        self._reasons = reasons = self._find_problems()
-        lost = next((f"{file.path} {reason}" for file, reason in zip(files, reasons, strict=True) if reason), "")
-        self.problem = f"{lost}; run `inorder index` to write it again" if lost else ""
-        """Why the vectors of this index cannot be used; empty if they can, or if it has none."""
-        self.is_available = bool(files) and not lost
+        self._reasons = self._find_problems()
+        self._damage: list[str] = []
+        self.problem = self._describe(self._reasons)
+        """Why the vectors of this index cannot be used; empty if they can, as far as it is known, or if it has none."""
+        self.is_available = bool(files) and not self.problem
         self._opened: list[IO[bytes]] = []
         self.chunks = np.zeros(0, np.int64)
         """The ids of the chunks of all rows; negative if the chunk was removed."""
@@ -51,13 +52,27 @@ class VectorMatrix:
                 self._opened.append(opened)
             self.chunks = read_matrix_chunks(connection, files)
 
+    def check(self) -> None:
+        """Compare the files with their checksums, before vectors are compared. What differs becomes the problem."""
+        if self.is_available:
+            self._damage = self._find_damage()
+            self.problem = self._describe(self._damage)
+            self.is_available = not self.problem
+
     def is_current(self) -> bool:
         """Whether the files are as they were when they were opened."""
-        return self._find_problems() == self._reasons
+        return self._find_problems() == self._reasons and (not any(self._damage) or self._find_damage() == self._damage)
 
     def _find_problems(self) -> list[str]:
-        damaged = dict(find_damage_before_reading(self._data)) if self._files else {}
-        return [file.find_problem() or damaged.get(file.name, "") for file in self._files]
+        return [file.find_problem() for file in self._files]
+
+    def _find_damage(self) -> list[str]:
+        damaged = dict(find_damaged_vectors(self._data))
+        return [damaged.get(file.name, "") for file in self._files]
+
+    def _describe(self, reasons: Sequence[str]) -> str:
+        lost = next((f"{file.path} {reason}" for file, reason in zip(self._files, reasons, strict=True) if reason), "")
+        return f"{lost}; run `inorder index` to write it again" if lost else ""
 
     def compare(self, vector: Vectors, rows: ChunkIds) -> Vectors:
         """The similarity of some rows to `vector`. A few rows are read; if they are most of all, the files are mapped

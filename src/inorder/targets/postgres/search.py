@@ -79,6 +79,9 @@ class _ServerVectors(VectorMatrix):
         self.problem = ""
         self.is_available = bool(provider)
 
+    def check(self) -> None:
+        pass
+
     def is_current(self) -> bool:
         return True
 
