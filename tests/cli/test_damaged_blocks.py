@@ -1,10 +1,12 @@
 """A bit that has changed in DATA: a question says so, or the next run does, and what can be made again is."""
 
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bench.damage import drive
@@ -191,6 +193,24 @@ def test_checksums_that_are_damaged_stop_nobody_and_are_written_again(folder: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("change", ["more sums than blocks", "fewer", "a name with a zero byte", "another folder"])
+def test_checksums_that_no_library_has_stop_nobody(folder: Path, change: str) -> None:
+    """Whoever made them made their own checksum, too."""
+    found = block_sums._read(str(folder / "data"))
+    assert found is not None
+    sums = found.files["library.sqlite"]
+    files = {
+        "more sums than blocks": {"library.sqlite": block_sums._FileSums(sums.size, sums.sums + b"more")},
+        "fewer": {"library.sqlite": block_sums._FileSums(sums.size, sums.sums[:-4])},
+        "a name with a zero byte": {**found.files, "library.vectors.\0": sums},
+        "another folder": {**found.files, "library.vectors./../../docs/1.md": sums},
+    }[change]
+    content = msgspec.msgpack.encode(msgspec.structs.replace(found, files=files))
+    (folder / "data" / SUMS).write_bytes(zlib.crc32(content).to_bytes(4, "little") + content)
+    assert block_sums.is_damaged(str(folder / "data"))
+    assert ask(folder, "search --mode lexical lamp").code == 0
+
+
 def test_damages_of_any_file_are_noticed(tmp_path: Path) -> None:
     said: list[str] = []
     counts = drive(tmp_path, 20, 40, say=said.append)

@@ -16,11 +16,15 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
-from inorder.errors import IntegrityError, OperatorError, ReadError
+from inorder.documents.embed.providers.base import BatchTally
+from inorder.errors import IntegrityError, OperatorError, ReadError, StageError
+from inorder.models.answers import AnswerStore
 from tests.code.goldens import LANGUAGES, source_of
 
 ROOT = Path(__file__).parents[2]
@@ -336,6 +340,68 @@ def check_retry_after(data: bytes) -> None:
     assert wait_s is None or wait_s >= 0
 
 
+def check_model_answer(data: bytes) -> None:
+    """Read what a chat model has answered, judge its text, and make it the blocks of a page."""
+    from inorder.documents.doctags.docling_json import write_json
+    from inorder.documents.model import Document
+    from inorder.documents.readers.vision.blocks import read_page_text
+    from inorder.models.validation import check_text, make_page_check
+
+    with refusals(StageError):
+        answer = _make_client()._parse(data, 5)
+        reasons = [check_text(answer), make_page_check("lamp wick glass tower storm " * 12)(answer)]
+        assert not any("\n" in reason for reason in reasons), reasons
+        warnings: list[str] = []
+        blocks = read_page_text(answer.text, 1, warnings)
+        assert not any("\n" in warning for warning in warnings), warnings
+        write_json(Document(name="name", mimetype="application/pdf", blocks=blocks))
+
+
+def check_vectors(data: bytes) -> None:
+    """Read the vectors that a server has answered, for two texts, in each protocol."""
+    from inorder.documents.embed.providers.server import PROTOCOLS, ServerProvider
+    from inorder.models.limits import ServerLimits
+
+    calls: Any = SimpleNamespace(must_wait=False, begin=lambda *_: None, finish=lambda _: data)
+    for name, protocol in PROTOCOLS.items():
+        provider = ServerProvider(name, protocol, "m", calls, ServerLimits(), BatchTally())
+        with refusals(StageError, ValueError):
+            found = provider.embed(["lamp", "oil"])
+            assert found.shape == (2, provider.dimensions)
+            assert np.isfinite(found).all()
+
+
+def check_headers(data: bytes) -> None:
+    """Read what a server says of its limits."""
+    from inorder.models.limits import read_rate_limits
+
+    names = [f"x-ratelimit-{part}-{of}" for part in ("limit", "remaining", "reset") for of in ("tokens", "requests")]
+    found = read_rate_limits(dict(zip(names, data.decode("latin-1").split("\n"), strict=False)))
+    assert all(value is None or 0 <= value < float("inf") for value in found), found
+
+
+def check_block_sums(data: bytes) -> None:
+    """Read checksums of the library, as they are and behind a right checksum of their own."""
+    from inorder.index.block_sums import NAME, find_damaged_files, is_damaged
+
+    folder = _make_library()
+    for content in (data, zlib.crc32(data).to_bytes(4, "little") + data):
+        Path(folder, NAME).write_bytes(content)
+        is_damaged(folder)
+        for found in find_damaged_files(folder):
+            assert "\n" not in found.problem
+
+
+def check_attachments(data: bytes) -> None:
+    """List what is attached to a PDF."""
+    from inorder.documents.archives.pdfs import list_attachments
+
+    with refusals(ReadError):
+        for _, name, size, digest, _ in list_attachments(data):
+            assert name
+            assert size == 0 or digest
+
+
 def check_lines(data: bytes) -> None:
     """Read a manifest, and questions with their judgements, from files."""
     from inorder.index.evaluation import read_questions
@@ -359,6 +425,28 @@ def _make_folder() -> str:
     folder = tempfile.mkdtemp(prefix="inorder-fuzz-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+@cache
+def _make_client() -> Any:
+    from inorder.models.client import ModelClient
+
+    client = ModelClient("http://127.0.0.1:9/v1#m", AnswerStore(f"{_make_folder()}/answers.sqlite"))
+    atexit.register(client.close)
+    return client
+
+
+@cache
+def _make_library() -> str:
+    """A copy of DATA with what its checksums are of."""
+    from inorder.index.block_sums import NAME
+
+    folder = Path(_make_folder()) / "checked"
+    folder.mkdir()
+    for path in Path(_make_data()).glob("library*"):
+        if path.name != NAME and path.is_file():
+            shutil.copy(path, folder)
+    return str(folder)
 
 
 @cache
@@ -496,6 +584,35 @@ def _seed_http() -> Iterator[bytes]:
     yield b"search?token=x\norigin: http://127.0.0.1\ncookie: inorder_8765=x\naccept: */*"
 
 
+def _seed_block_sums() -> Iterator[bytes]:
+    from inorder.index.block_sums import NAME
+
+    content = Path(_make_data(), NAME).read_bytes()
+    yield content
+    yield content[4:]
+
+
+def _seed_attachments() -> Iterator[bytes]:
+    from tests.documents.pdf_files import pdf_with_attachments
+
+    yield pdf_with_attachments({"a.md": b"# Oil", "box.zip": b"PK", "n" * 200: b""})
+    yield pdf_with_attachments({})
+
+
+_PAGE = "# Lamps\n\n| oil | l |\n|---|---|\n| colza | 2 |\n\n$$x^2$$\n\n![A tower](t.png)\n\nTable 1: <b>Oil</b> [a](b)"
+MODEL_ANSWERS = tuple(
+    msgspec.json.encode({"choices": [{"message": message, "finish_reason": reason}], "usage": usage})
+    for message, reason, usage in (
+        ({"content": _PAGE}, "stop", {"prompt_tokens": 9, "completion_tokens": 4}),
+        ({"content": "lamp wick glass " * 60}, "length", None),
+        ({"content": None, "refusal": "I'm sorry, but I cannot."}, None, {}),
+        ({"content": "```markdown\n<table><tr><td colspan=2>a</td></tr></table>\n```"}, "stop", {}),
+    )
+)
+VECTORS = (
+    b"[[0.5, 1.5], [2, -1e3]]",
+    b'{"data": [{"index": 1, "embedding": [1, 2]}, {"index": 0, "embedding": [3, 4.5]}]}',
+)
 SETTINGS = b"""[default]\nworkers = 2\ntimeout_s = 3.5\ndata = "x"\n[stage.run]\ndense = "hash:16"\n
 [profile.night]\nmemory_max = "2 GiB"\nretries = 1\n"""
 ADDRESSES = (
@@ -577,6 +694,11 @@ def _make_table() -> dict[str, Target]:
         "retry-after": Target(
             check_retry_after, lambda: [b"120", b"Wed, 21 Oct 2015 07:28:00 GMT\nWed, 21 Oct 2015 07:27:00 GMT"], 200
         ),
+        "model-answer": Target(check_model_answer, lambda: MODEL_ANSWERS),
+        "vectors": Target(check_vectors, lambda: VECTORS, 1500),
+        "rate-limits": Target(check_headers, lambda: [b"60\n10\n59\n0\n6m0s\n20ms", b"1e9\n5\n-1\nx\n1.5\n3h"], 200),
+        "block-sums": Target(check_block_sums, _seed_block_sums, 1500),
+        "attachments": Target(check_attachments, _seed_attachments, 8192),
         "lines": Target(
             check_lines, lambda: [b'{"id": "1", "text": "a"}\n', b"q d 1\nq e 0\n", b'{"__config__": true}\n']
         ),

@@ -29,7 +29,7 @@ import msgspec
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.host.regular_file import open_regular, read_regular
 
-from .vector_files import list_vector_files
+from .vector_files import PREFIX, list_vector_files
 
 NAME = "library.sums"
 BLOCK_BYTES = 8192
@@ -40,6 +40,7 @@ _LIBRARY = "library.sqlite"
 _FORMAT = 1
 _READ_BLOCKS = 128
 _SUM_BYTES = 4
+_NAME_MAX = 255
 _COUNTER = slice(24, 28)
 """Where the header of a database has its change counter."""
 _LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
@@ -158,7 +159,15 @@ def _read(data: str) -> _Recorded | None:
         found = _DECODER.decode(content[_SUM_BYTES:])
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return found if found.format == _FORMAT else None
+    return found if found.format == _FORMAT and all(map(_is_possible, found.files, found.files.values())) else None
+
+
+def _is_possible(name: str, sums: _FileSums) -> bool:
+    """Whether a file of DATA can have this name, and these checksums."""
+    is_name = name == _LIBRARY or (
+        name.startswith(PREFIX) and not {"/", "\0"} & set(name) and len(name.encode()) <= _NAME_MAX
+    )
+    return is_name and sums.size >= 0 and len(sums.sums) == -(-sums.size // BLOCK_BYTES) * _SUM_BYTES
 
 
 def is_damaged(data: str) -> bool:
