@@ -123,10 +123,10 @@ def measure_schedule() -> None:
 
 
 def measure_adaptive() -> None:
-    """400 items that wait 50 ms, on up to 64 threads."""
+    """400 and 8,000 items that wait 50 ms, on up to 64 threads."""
 
-    def run(folder: Path, adaptive: bool) -> str:
-        items = [inorder.WorkItem(item_id=f"{n}", inputs={}, outputs={}, cfg_hash="1") for n in range(400)]
+    def run(folder: Path, count: int, adaptive: bool) -> str:
+        items = [inorder.WorkItem(item_id=f"{n}", inputs={}, outputs={}, cfg_hash="1") for n in range(count)]
         options = inorder.StageOptions(
             data=folder / f"{time.monotonic_ns()}", workers=64, adaptive=adaptive, progress="none", telemetry=True
         )
@@ -134,7 +134,11 @@ def measure_adaptive() -> None:
         return f"{seconds:.1f} s"
 
     with tempfile.TemporaryDirectory() as name:
-        values = {"off": lambda: run(Path(name), False), "on": lambda: run(Path(name), True)}
+        values = {
+            f"{word}, {count} items": lambda count=count, adaptive=adaptive: run(Path(name), count, adaptive)
+            for count in (400, 8000)
+            for word, adaptive in (("off", False), ("on", True))
+        }
         compare("adaptive", values)
 
 
