@@ -27,6 +27,7 @@ from inorder.pipeline.outcome import FileCounts, format_outcome
 from inorder.pipeline.questions.model_forecast import ModelForecast
 from inorder.pipeline.questions.prediction import Prediction
 from inorder.testing import ModelRequest, ModelServer
+from tests.documents.embed.servers import Script, serving, status, well
 from tests.documents.pdf_files import draw_lines, draw_pdf, draw_together
 from tests.support.in_process import run_in_process
 
@@ -48,7 +49,7 @@ def server() -> Iterator[ModelServer]:
         yield found
 
 
-def make_library(tmp_path: Path, server: ModelServer, *, data: str = "data", **settings: Any) -> Library:
+def make_library(tmp_path: Path, server: ModelServer, /, *, data: str = "data", **settings: Any) -> Library:
     convert = ConvertSettings(reader=f"vision:{server.url}#m", **settings.pop("convert", {}))
     return Library(tmp_path / data, convert=convert, **{"model": QUICK, "dense": "none"} | settings)
 
@@ -267,6 +268,27 @@ def test_a_server_that_is_down_fails_no_document(tmp_path: Path, docs: Path, ser
     server.is_down = False
     assert library.run(docs).counts == FileCounts(changed=2, unchanged=1)
     assert (sorted(list_read(library)), list_asked(server)) == (numbers, numbers)
+
+
+@pytest.mark.req("RTY-5")
+def test_a_server_of_vectors_that_is_down_keeps_no_page_from_being_read(
+    tmp_path: Path, docs: Path, server: ModelServer
+) -> None:
+    """Each server has a breaker of its own."""
+    numbers = write_scans(docs, 2, 1)
+    script = Script(otherwise=status(503))
+    with serving(script) as url:
+        settings = {"dense": f"tei:{url}", "server": ServerLimits(attempts_max=1, backoff_s=0.01)}
+        library = make_library(tmp_path, server, **settings)
+        outcome = library.run(docs, outage_s_max=0.5)
+        assert outcome.stop_kind == "infrastructure"
+        assert (outcome.cancel_reason or "").startswith(f"{url} is down")
+        assert sorted(list_read(library)) == numbers
+        assert library.list_failures() == []
+        script.otherwise = well
+        again = library.run(docs)
+    assert (again.stop_kind, list(again.steps), again.steps["embed:dense"].files) == (None, ["embed:dense"], 2)
+    assert list_asked(server) == numbers, "what was answered is not asked again"
 
 
 @pytest.mark.req("MOD-3")
