@@ -16,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from inorder.cli.commands.find import index_tools
 from inorder.cli.commands.find.index_tools import IndexTools, make_server
+from tests.documents.pdf_files import draw_lines, draw_pdf
 from tests.pipeline.folders import FolderRuns
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
@@ -105,6 +106,37 @@ def test_hits_have_their_text_as_far_as_the_tokens_go(tools: IndexTools) -> None
     assert "text" not in few[-1]
     assert few[-1]["snippet"]
     assert few[0]["citation"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "names"),
+    [
+        ({"type": "md"}, {"docs/lamp.md"}),
+        ({"type": ["md", "py"], "path": "!*steps.py"}, {"docs/lamp.md", "src/lamp.py"}),
+        ({"source": "src", "kind": ["function"], "path": "*lamp.py"}, {"src/lamp.py"}),
+        ({"kind": "!function", "source": ["docs"]}, {"docs/lamp.md"}),
+    ],
+)
+def test_a_search_can_be_restricted(tools: IndexTools, conditions: dict[str, Any], names: set[str]) -> None:
+    assert {hit["item_id"] for hit in tools.search("lamp wick", **conditions)["hits"]} == names
+
+
+@pytest.mark.slow
+def test_hits_on_pages_have_boxes_and_weak_ones_are_marked(tmp_path: Path) -> None:
+    own = FolderRuns(tmp_path, dense="hash")
+    (own.docs / "lamp.pdf").write_bytes(draw_pdf(draw_lines(*(f"The keeper trims wick {each}." for each in range(8)))))
+    own.run("docs")
+    [hit] = IndexTools(str(own.data)).search("keeper wick")["hits"]
+    assert (hit["pages"], hit["is_weak"]) == ([1], False)
+    [box] = hit["boxes"]
+    assert box["page"] == 1
+    assert 0 < box["left"] < box["right"] < 1
+    assert 0 < box["top"] < box["bottom"] < 1
+    command = ("search", "--json", "keeper wick", "--data", str(own.data))
+    [found] = json.loads(run_in_process(command, own.folder, clean_environment())[1])["hits"]
+    assert {each["page"] for each in found["boxes"]} == {1}
+    assert min(each["top"] for each in found["boxes"]) == box["top"]
+    assert max(each["bottom"] for each in found["boxes"]) == box["bottom"]
 
 
 def test_an_assistant_is_told_that_the_tools_only_read(runs: FolderRuns) -> None:

@@ -45,6 +45,26 @@ def test_a_search_can_be_restricted(client: TestClient, condition: str, ids: set
     assert {hit["id"] for hit in found["hits"]} == ids
 
 
+@pytest.mark.parametrize(
+    ("conditions", "ids"),
+    [
+        ("path=*note.md&path=*.py", {"docs/note.md", "docs/lamp.py"}),
+        ("type=md&type=py&path=!*note.md", {"docs/lamp.py"}),
+        ("source=docs&type=!py&language=!de&kind=section&kind=function", {"docs/note.md"}),
+        ("language=&kind=&type=py", {"docs/lamp.py"}),
+    ],
+)
+def test_a_condition_takes_several_values(client: TestClient, conditions: str, ids: set[str]) -> None:
+    found = client.get(f"/api/search?q=lamp&k=50&{conditions}").json()
+    assert {hit["id"] for hit in found["hits"]} == ids
+
+
+def test_a_hit_in_markdown_has_its_line(client: TestClient) -> None:
+    [hit] = client.get("/api/search?q=lamp&path=*note.md&k=1").json()["hits"]
+    assert hit["line"] > 0
+    assert hit["location"] == f"{hit['path']}:{hit['line']}"
+
+
 def test_facets_count_what_the_index_contains(client: TestClient) -> None:
     found = client.get("/api/facets").json()
     assert found["documents"] == 4
@@ -101,5 +121,6 @@ def test_the_api_document_lists_every_endpoint_and_its_results_conform(client: T
     assert parameters["q"]["required"]
     assert parameters["q"]["description"]
     assert not parameters["data"]["required"]
+    assert parameters["type"]["schema"]["type"] == "array"
     [search] = [endpoint for endpoint in ENDPOINTS if endpoint.path == "/api/search"]
     msgspec.json.decode(client.get("/api/search?q=lamp").content, type=search.result)

@@ -8,11 +8,11 @@ from inorder.errors import OperatorError, require
 
 PORT = 8765
 LOOPBACK = "127.0.0.1"
-QUESTION_CHARACTERS_MAX = 1000
-"""A question; a longer one is refused."""
+QUESTION_CHARACTERS_MAX = 20_000
+"""A question; a longer one is refused. The command line searches for as many characters."""
 HITS_MAX = 100
-URL_BYTES_MAX = 16 * 1024
-"""The request line and the headers."""
+URL_BYTES_MAX = 256 * 1024
+"""The request line and the headers: a character of the question takes up to twelve bytes."""
 BODY_BYTES_MAX = 0
 """No request has a body."""
 ANSWER_S_MAX = 30.0

@@ -1,6 +1,7 @@
 """An endpoint: from a request to parameters of a declared type, to a result of a declared type, to JSON."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
 import anyio
@@ -83,13 +84,20 @@ class ApiHandler:
 
 def read_params(kind: type[P], request: Request) -> P:
     """The parameters of a request. Raises RequestError with a message that names the wrong one."""
-    given = dict(request.query_params)
-    if any("\x00" in value for value in given.values()):
+    if any("\x00" in value for _, value in request.query_params.multi_items()):
         raise RequestError("a parameter contains a NUL character")
+    given: dict[str, Any] = dict(request.query_params)
+    given |= {name: request.query_params.getlist(name) for name in _list_repeated(kind) if name in given}
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         raise RequestError(f"wrong parameter: {error}") from None
+
+
+@cache
+def _list_repeated(kind: type[msgspec.Struct]) -> list[str]:
+    """The parameters that may be given several times."""
+    return [field.encode_name for field in msgspec.structs.fields(kind) if field.default_factory is list]
 
 
 def make_json(result: Any, status: int = 200) -> Response:

@@ -19,7 +19,12 @@ from .endpoint import DataParams
 
 _LINE_CHARACTERS_MAX = 400
 _FACETS_MAX = 40
-_Condition = Annotated[str, msgspec.Meta(max_length=200)]
+_CONDITIONS_MAX = 50
+_REPEATED = "May be repeated: one of the values must be met. One that begins with `!` must not be met."
+_Conditions = Annotated[
+    list[Annotated[str, msgspec.Meta(max_length=1000)]],
+    msgspec.Meta(max_length=_CONDITIONS_MAX, description=_REPEATED),
+]
 
 
 class SearchParams(DataParams, frozen=True, kw_only=True):
@@ -34,9 +39,13 @@ class SearchParams(DataParams, frozen=True, kw_only=True):
     ]
     k: Annotated[int, msgspec.Meta(ge=1, le=HITS_MAX, description="Number of hits.")] = 10
     mode: Literal["auto", "hybrid", "lexical", "dense"] = "auto"
-    path: Annotated[str, msgspec.Meta(max_length=1000, description="A glob over paths.")] = ""
-    language: _Condition = ""
-    kind: _Condition = ""
+    path: _Conditions = msgspec.field(default_factory=list)
+    """Globs over paths."""
+    language: _Conditions = msgspec.field(default_factory=list)
+    kind: _Conditions = msgspec.field(default_factory=list)
+    type: _Conditions = msgspec.field(default_factory=list)
+    """Ends of file names, such as `pdf`."""
+    source: _Conditions = msgspec.field(default_factory=list)
     only: Literal["", "code", "document"] = ""
 
 
@@ -110,6 +119,8 @@ def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
         path=params.path,
         language=params.language,
         kind=params.kind,
+        type=params.type,
+        source=params.source,
         only=params.only,
     )
     answer = search(find_index(catalog.get(params.data).path), params.q, options)

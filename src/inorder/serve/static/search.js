@@ -43,7 +43,7 @@ class SearchView {
 
   build() {
     this.box = make("input", {
-      id: "q", type: "search", name: "q", autocomplete: "off", spellcheck: "false", maxlength: 1000, autocapitalize: "off",
+      id: "q", type: "search", name: "q", autocomplete: "off", spellcheck: "false", maxlength: 20000, autocapitalize: "off",
       placeholder: "Search documents and code", "aria-label": "Search documents and code", "aria-controls": "results",
     });
     this.box.value = this.params.get("q") ?? "";

@@ -13,7 +13,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from inorder.cli.commands.find.presentation import describe_answer, read_index
+from inorder.cli.commands.find.presentation import add_boxes, describe_answer, read_index
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.index.contents import read_chunk_text, read_file_text
 from inorder.index.query import parse_query
@@ -92,18 +92,33 @@ class IndexTools:
         mode: Literal["auto", "hybrid", "lexical", "dense"] = "auto",
         path: str | list[str] = "",
         language: str | list[str] = "",
+        kind: str | list[str] = "",
+        type: str | list[str] = "",
+        source: str | list[str] = "",
         only: Literal["", "code", "document"] = "",
         tokens_max: int = TOKENS_DEFAULT,
     ) -> dict[str, Any]:
         """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
-        `path`: a glob over file paths, or several; `!` before one leaves files out. Hits have their text as far as
+        `path`: a glob over file paths; `kind`: function, class, section...; `type`: pdf, py...; `source`: the name of a
+        folder that was indexed. Each takes several values; `!` before one leaves out. Hits have their text as far as
         about `tokens_max` tokens go, best first; give the chunk_id of a hit to `read` for the rest. Cite a hit by its
         `citation`. A hit that `is_weak` has no word of the query."""
         with _translate_errors():
             count, offset = _check_page(count, offset)
-            wanted = SearchOptions(mode=mode, count=offset + count + 1, path=path, language=language, only=only)
+            wanted = SearchOptions(
+                mode=mode,
+                count=offset + count + 1,
+                path=path,
+                language=language,
+                kind=kind,
+                type=type,
+                source=source,
+                only=only,
+            )
             answer = find(find_index(self._data), query, wanted)
-        found: dict[str, Any] = msgspec.to_builtins(describe_answer(answer))
+            described = describe_answer(answer)
+            add_boxes(described["hits"][offset:], answer.hits[offset:], self._data)
+        found: dict[str, Any] = msgspec.to_builtins(described)
         found.pop("files")
         listed = found.pop("hits")
         texts = [""] * offset + _share_budget([hit["text"] for hit in listed[offset:]], tokens_max)
@@ -189,7 +204,19 @@ def _shorten_hit(hit: dict[str, Any], text: str) -> dict[str, Any]:
     shown = (
         {"text": text, "is_cut": len(text) < len(hit["text"])} if text else {"snippet": [*map(_cut, hit["snippet"])]}
     )
-    return kept | shown | {"context": _cut(hit["context"])}
+    boxes = {"boxes": _surround(hit["boxes"])} if "boxes" in hit else {}
+    return kept | shown | {"context": _cut(hit["context"])} | boxes
+
+
+def _surround(boxes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One box per page around all of these."""
+    found: dict[int, dict[str, Any]] = {}
+    for box in boxes:
+        outer = found.setdefault(box["page"], box)
+        smallest = {side: min(outer[side], box[side]) for side in ("left", "top")}
+        largest = {side: max(outer[side], box[side]) for side in ("right", "bottom")}
+        found[box["page"]] = outer | smallest | largest
+    return list(found.values())
 
 
 def _cut(text: str) -> str:

@@ -5,7 +5,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from inorder.cli.output import info, pluralize, print_out, to_printable
 from inorder.cli.settings import resolve_data
+from inorder.errors import OperatorError
 from inorder.index.hits import FileHits, Hit
 from inorder.index.place import Generation
 from inorder.index.ranking.snippets import CONTEXT, SnippetLine, cut
@@ -59,6 +60,17 @@ def describe_answer(answer: SearchAnswer, context: int = CONTEXT) -> dict[str, A
         "warnings": answer.warnings,
         **describe_generation(answer.generation),
     }
+
+
+def add_boxes(described: Sequence[dict[str, Any]], hits: Sequence[Hit], data: str) -> None:
+    """Add `boxes` to what describes hits that are on pages, if DATA has their documents: where their text is."""
+    placed = [(each, hit) for each, hit in zip(described, hits, strict=True) if hit.pages]
+    if placed:
+        from inorder.dataset.dataset import open as open_dataset
+
+        with open_dataset(data) as dataset, suppress(OperatorError):
+            for each, hit in placed:
+                each["boxes"] = [box._asdict() for box in dataset.find_boxes(hit)]
 
 
 def _describe_file(answer: SearchAnswer, found: FileHits) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def search(
 
     Exit codes: 0 something was found, 3 nothing was found, 2 wrong usage or no index, 1 the server failed.
     """
-    from inorder.cli.commands.find.presentation import describe_answer, print_answer
+    from inorder.cli.commands.find.presentation import add_boxes, describe_answer, print_answer
     from inorder.index.search import SearchOptions
     from inorder.index.search import search as find
 
@@ -88,7 +88,10 @@ def search(
     for warning in answer.warnings:
         info(f"warning: {to_printable(warning)}")
     if as_json:
-        print_json(describe_answer(answer, context))
+        described = describe_answer(answer, context)
+        if index is None:
+            add_boxes(described["hits"], answer.hits, resolve_data(data))
+        print_json(described)
     else:
         print_answer(answer, explains=explain, context=context)
     if not answer.hits and not answer.places:
