@@ -14,7 +14,7 @@ from inorder.documents.readers.sniff import sniff
 from inorder.errors import ReadError
 from inorder.pipeline.sources.names import SourcePart
 from inorder.pipeline.sources.walk import ListedFile, walk_part
-from tests.documents.docling_reference import assert_docling_agrees
+from tests.documents.docling_reference import assert_docling_agrees, assert_reads_back
 from tests.documents.document_text import words
 from tests.documents.sequences import share_in_order
 
@@ -71,6 +71,7 @@ def test_every_document_reads_or_says_why_not(path: str) -> None:
     assert document.blocks
     assert [WARNED[path] in warning for warning in document.warnings] == ([True] if path in WARNED else [])
     assert_docling_agrees(document)
+    assert_reads_back(document)
 
 
 def test_what_is_no_document_is_known_as_such() -> None:

@@ -27,7 +27,13 @@ from inorder.documents.model import (
     Table,
     Title,
 )
-from tests.documents.docling_reference import assert_docling_agrees, document, load_doctags, load_json
+from tests.documents.docling_reference import (
+    assert_docling_agrees,
+    assert_reads_back,
+    document,
+    load_doctags,
+    load_json,
+)
 from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -330,11 +336,31 @@ class TestReadBack:
         assert (table.data.num_rows, table.data.num_cols) == (3, 3)
         assert [cell.text for cell in table.data.table_cells if cell.text] == ["k", "v", "x", "1", "2"]
 
-    def test_a_list_within_a_list_of_its_kind_ends_both_for_the_reader(self) -> None:
-        """Why the JSON is the record: the library does not read its own DocTags of this either."""
-        written = document(ListItem(text="a"), ListItem(text="b", depth=1), ListItem(text="lost"))
-        assert [text.text for text in load_doctags(written).texts] == ["a", "b"]
-        assert [text.text for text in load_json(written).texts] == ["a", "b", "lost"]
+    @pytest.mark.parametrize("kinds", [(False, False), (False, True), (False, True, False), (True, False, True, True)])
+    def test_items_after_nested_lists_are_read(self, kinds: tuple[bool, ...]) -> None:
+        """The library does not read its own DocTags of these."""
+        inward = [ListItem(text=f"in{depth}", depth=depth, ordered=kind) for depth, kind in enumerate(kinds)]
+        outward = [ListItem(text=f"out{depth}", depth=depth, ordered=kind) for depth, kind in enumerate(kinds)][::-1]
+        written = document(*inward, *outward)
+        found = [text.text for text in load_doctags(written).texts]
+        assert sorted(found) == sorted(each.text for each in (*inward, *outward))
+
+    @pytest.mark.parametrize(
+        "text",
+        ["see <b>it</b>", "List<String> of </text>", "a<b and c>d", "#include <stdio.h>", "<_python_> first", "< x"],
+    )
+    def test_text_that_looks_like_a_tag_is_read(self, text: str) -> None:
+        """The library takes it for one when it reads its own DocTags."""
+        cell = Cell(text=text, row=0, column=0)
+        written = document(
+            Paragraph(text=text),
+            Code(text=text, language="python"),
+            ListItem(text=text),
+            Table(rows=1, columns=1, cells=[cell], caption=text),
+            Picture(caption=text),
+        )
+        assert_reads_back(written)
+        assert load_json(written).texts[0].text == text
 
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=12))

@@ -19,7 +19,7 @@ from inorder.documents.model import Document, Formula, ListItem
 from inorder.documents.old_office import CONVERTED
 from inorder.documents.readers.registry import READERS, load_reader, reader_version
 from inorder.documents.readers.sniff import sniff
-from tests.documents.docling_reference import assert_docling_agrees
+from tests.documents.docling_reference import assert_docling_agrees, assert_reads_back
 from tests.documents.formats.samples import NAMES, SAMPLES, VARIANTS
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -54,6 +54,7 @@ def test_docling_core_agrees(name: str) -> None:
     assert document.blocks
     assert document.reader == reader_version(kind)
     assert_docling_agrees(document)
+    assert_reads_back(document)
 
 
 @pytest.mark.parametrize("name", VARIANTS)

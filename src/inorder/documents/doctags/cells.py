@@ -2,6 +2,9 @@
 
 from inorder.documents.model import Cell, Table
 
+BRACKET = "\uff1c"
+"""Written in place of a `<` that would be read as the start of a tag."""
+
 
 def count_header_rows(table: Table) -> int:
     """How many rows at the top consist of headers only. Those are column headers; all other headers are row headers."""
@@ -49,7 +52,7 @@ def _tag_place(cell: Cell | None, row: int, column: int, header_rows: int) -> st
         return "<ucel>" if cell.columns == 1 else "<xcel>"
     if column > cell.column:
         return "<lcel>" if cell.rows == 1 else "<xcel>"
-    text = cell.text.strip()
+    text = cell.text.strip().replace("<", BRACKET)
     if not text:
         return "<ecel>"
     if not cell.is_header:

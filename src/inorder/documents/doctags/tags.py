@@ -1,16 +1,18 @@
-"""Writes a document as DocTags: one line per block, exactly as docling-core exports the JSON beside them.
+"""Writes a document as DocTags: one line per block, as docling-core exports the JSON beside them, but for what it would
+lose when it reads its own export.
 
-DocTags are for reading; the JSON is the record. DocTags have no escapes, so text is written as it is: a `<` in it may
-be read back as the start of a tag, and in a table cell it can make docling-core fail on its own export. A list nested
-in a list of the same kind ends both when it is read back. White space around text is dropped, except in code. A picture
-with neither position nor caption is not written.
+DocTags have no escapes. So a `<` that would be read as the start of a tag is written as U+FF1C, which looks like it: in
+text, one before a letter, `/` or `_`; in a table, every one. A list nested in a list of the same kind would end both,
+so its items are written as those of the outer list. The JSON is the record, and has all of this as it is. White space
+around text is dropped, except in code. A picture with neither position nor caption is not written.
 """
 
 import re
+from collections.abc import Collection, Iterator
 
 from inorder.documents.model import Code, Document, Formula, Furniture, Heading, Paragraph, Picture, Table, Title
 
-from .cells import grid_tags
+from .cells import BRACKET, grid_tags
 from .code_languages import language_name
 from .outline import ListNode, OutlineItem, group_lists
 from .provenance import Dimensions, location_tags, place_of
@@ -19,6 +21,7 @@ from .provenance import page_sizes as sizes_of
 Sizes = dict[int, Dimensions]
 LEVEL_MAX = 6
 """docling-core reads no deeper headings."""
+_TAG_START = re.compile(r"<(?=[A-Za-z/_])")
 _RESERVED = re.compile(r"#_#_DOCLING_DOC_PAGE_BREAK_(\d+)_(\d+)_#_#")
 _RESERVED_BEGINS = "#_#_DOCLING_DOC_PAGE_BREAK_"
 """docling-core's internal mark of a page break. It replaces the mark even in text, and so do we."""
@@ -52,11 +55,11 @@ def _write_unit(unit: OutlineItem, at: str, sizes: Sizes) -> str:
         case ListNode():
             return _write_list(unit, sizes)
         case Table():
-            return _wrap(f"{at}{grid_tags(unit)}", unit.caption, "otsl")
+            return _wrap(f"{at}{grid_tags(unit)}", guard_text(unit.caption), "otsl")
         case Picture():
-            return _wrap(at, unit.caption, "picture")
+            return _wrap(at, guard_text(unit.caption), "picture")
         case Code():
-            return f"<code>{at}<_{language_name(unit.language)}_>{unit.text}</code>"
+            return f"<code>{at}<_{language_name(unit.language)}_>{guard_text(unit.text)}</code>"
         case Heading():
             tag = f"section_header_level_{heading_level(unit)}"
         case Furniture():
@@ -67,23 +70,34 @@ def _write_unit(unit: OutlineItem, at: str, sizes: Sizes) -> str:
             tag = "footnote"
         case _:
             tag = "text"
-    return f"<{tag}>{at}{unit.text.strip()}</{tag}>"
+    return f"<{tag}>{at}{guard_text(unit.text.strip())}</{tag}>"
 
 
-def _write_list(node: ListNode, sizes: Sizes) -> str:
-    items: list[str] = []
-    for entry in node.entries:
-        if isinstance(entry, ListNode):
-            text = _write_list(entry, sizes)
-        else:
-            text = location_tags(place_of(entry, sizes), sizes) + entry.text.strip()
-        if text:
-            items.append(text)
+def _write_list(node: ListNode, sizes: Sizes, around: Collection[bool] = ()) -> str:
+    """A list. `around` says of the lists around it whether they are ordered."""
+    items = list(_write_items(node, sizes, {node.ordered, *around}))
     if not items:
         return ""
     tag = "ordered_list" if node.ordered else "unordered_list"
     inner = "</list_item>\n<list_item>".join(items)
     return f"<{tag}><list_item>{inner}</list_item>\n</{tag}>"
+
+
+def _write_items(node: ListNode, sizes: Sizes, open_kinds: set[bool]) -> Iterator[str]:
+    """The items of a list. `open_kinds` are those of the list and of all around it: ordered, or not."""
+    for entry in node.entries:
+        if not isinstance(entry, ListNode):
+            if text := location_tags(place_of(entry, sizes), sizes) + guard_text(entry.text.strip()):
+                yield text
+        elif entry.ordered in open_kinds:
+            yield from _write_items(entry, sizes, open_kinds)
+        elif text := _write_list(entry, sizes, open_kinds):
+            yield text
+
+
+def guard_text(text: str) -> str:
+    """Return a text in which nothing is read as a tag."""
+    return _TAG_START.sub(BRACKET, text) if "<" in text else text
 
 
 def heading_level(heading: Heading) -> int:
