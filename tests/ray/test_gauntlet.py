@@ -93,6 +93,36 @@ def test_the_only_worker_is_replaced_when_its_item_hangs(machines: Machines, tmp
     assert error.category is Category.TIMEOUT
 
 
+@pytest.mark.req("API-1")
+@pytest.mark.parametrize("order", ["input", "none", "key"])
+def test_in_every_order_each_result_comes_once_and_in_its_place(machines: Machines, order: Any, tmp_path: Path) -> None:
+    items: list[Any] = list(range(COUNT))
+    items[5], items[GUILTY] = Mischief("exit"), Mischief("hang", str(tmp_path / "pid"))
+    items[17] = Mischief("die once, then stumble once", str(tmp_path / "been"))
+    keys = {item: seq % 3 for seq, item in enumerate(items)}
+    found = imap(
+        serve,
+        items,
+        where="ray",
+        workers=2,
+        order=order,
+        key=keys.__getitem__ if order == "key" else None,
+        timeout_s=LIMIT_S,
+        retries=1,
+        errors="yield",
+        options=RunOptions(ray=machines.options()),
+    )
+    seqs = []
+    for result in found:
+        seqs.append(result.seq if isinstance(result, ItemError) else 17 if result == "at last" else result // 2)
+        assert isinstance(result, ItemError) == (seqs[-1] in (5, GUILTY))
+    assert sorted(seqs) == list(range(COUNT))
+    if order == "input":
+        assert seqs == list(range(COUNT))
+    elif order == "key":
+        assert all([seq for seq in seqs if seq % 3 == key] == list(range(key, COUNT, 3)) for key in range(3))
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
