@@ -117,9 +117,10 @@ def measure_pages(server: Server) -> dict[str, float]:
     return found
 
 
-def measure_search(server: Server, questions: Sequence[str], users: int, seconds: float) -> dict[str, float]:
+def measure_search(server: Server, questions: Sequence[str], users: int, seconds: float) -> dict[str, Any]:
     """Latency of searches that many users ask at once."""
     took: list[float] = []
+    refused: list[str] = []
     end_s = time.monotonic() + seconds
 
     def use(number: int) -> None:
@@ -128,8 +129,12 @@ def measure_search(server: Server, questions: Sequence[str], users: int, seconds
         at = number
         while time.monotonic() < end_s:
             began_s = time.perf_counter()
-            get(connection, f"/api/search?q={quote(questions[at % len(questions)])}")
-            took.append((time.perf_counter() - began_s) * 1000)
+            try:
+                get(connection, f"/api/search?q={quote(questions[at % len(questions)])}")
+                took.append((time.perf_counter() - began_s) * 1000)
+            except (SystemExit, OSError, http.client.HTTPException) as error:
+                refused.append(f"{type(error).__name__}: {error}"[:200])
+                connection.close()
             time.sleep(THINK_S)
             at += users
         connection.close()
@@ -146,6 +151,8 @@ def measure_search(server: Server, questions: Sequence[str], users: int, seconds
     return {
         "users": users,
         "requests": len(took),
+        "refused": len(refused),
+        "first_refusal": next(iter(refused), ""),
         "per_s": round(len(took) / seconds, 1),
         "median_ms": round(statistics.median(took), 1),
         "p95_ms": round(took[int(len(took) * 0.95)], 1),

@@ -9,8 +9,9 @@ from inorder.documents.embed.providers.registry import policy as find_policy
 from inorder.errors import InfrastructureError, StageError
 from inorder.models.limits import ServerLimits
 
-SERVER_LIMITS = ServerLimits(attempts_max=3, deadline_s=30.0, check_s=5.0)
-"""Limits of a server that is asked for a question: enough for one that loads its model first."""
+SERVER_LIMITS = ServerLimits(attempts_max=3, deadline_s=20.0, check_s=5.0)
+"""Limits of a server that is asked for a question: enough for one that loads its model first, and together less than
+`inorder serve` gives a request, so that its answer names the server."""
 
 
 class QuestionServer:
