@@ -152,3 +152,23 @@ def test_a_long_line_is_cut_between_words(start: int) -> None:
     assert set(text[begin:end].split()) <= set(text.split())
     assert cut("灯塔" * 100, 50, 10) == (10, 60)
     assert cut("short", 100) == (0, 5)
+
+
+def test_whole_chunks_and_their_neighbours_are_printed(runs: FolderRuns) -> None:
+    question = ("greased in spring", "-k", "1")
+    _, snippet, _ = call(runs, *question)
+    assert "horn start --now" not in snippet
+    code, out, _ = call(runs, *question, "--neighbours", "2")
+    answer = ask(runs, "greased in spring", count=1, context=2)
+    [hit] = answer.hits
+    assert hit.before
+    texts = [line.strip() for part in (*hit.before, hit.text, *hit.after) for line in part.splitlines() if line.strip()]
+    assert (code, out.splitlines()[0]) == (0, snippet.splitlines()[0])
+    assert [line.strip() for line in out.splitlines()[1:] if line.strip()] == texts
+    found = json.loads(call(runs, *question, "--neighbours", "2", "--json")[1])
+    assert (found["hits"][0]["before"], found["hits"][0]["after"]) == (hit.before, hit.after)
+
+
+def test_more_neighbours_than_the_limit_are_refused(runs: FolderRuns) -> None:
+    code, _, err = call(runs, "horn", "--neighbours", "21")
+    assert (code, "--neighbours" in err) == (2, True)

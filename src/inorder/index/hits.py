@@ -7,6 +7,8 @@ import msgspec
 
 from .rows import CODE
 
+CONTEXT_MAX = 20
+"""How many chunks of the file can be added before and after a hit."""
 MODES = ("auto", "hybrid", "lexical", "dense")
 HIT_COLUMNS = (
     "chunk_id, item_id, location(files.kind, item_id, path), files.kind, language, chunks.kind, chunks.name, "

@@ -17,7 +17,7 @@ from inorder.errors import OperatorError, require
 from inorder.host.spelling import spell
 from inorder.stage.data_layout import require_current_data
 
-from .hits import MODES, FileHits, Filters, Hit, Values, add_copies, group_by_file
+from .hits import CONTEXT_MAX, MODES, FileHits, Filters, Hit, Values, add_copies, group_by_file
 from .lexical.scoring import TermGroup
 from .locations import match_copies
 from .place import Generation, IndexConnection, IndexPlace
@@ -29,7 +29,6 @@ from .staleness import find_changes
 from .symbols import CodeLocation, look_up
 from .text_lines import find_best_line
 
-CONTEXT_MAX = 20
 _OPEN_MAX = 4
 _KINDS = ("", "code", "document")
 

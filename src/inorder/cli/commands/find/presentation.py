@@ -17,6 +17,7 @@ from inorder.errors import OperatorError
 from inorder.index.hits import FileHits, Hit
 from inorder.index.place import Generation
 from inorder.index.ranking.snippets import CONTEXT, SnippetLine, cut
+from inorder.index.rows import CODE
 from inorder.index.search import SearchAnswer, use_index
 from inorder.index.symbols import CodeLocation
 from inorder.index.text_lines import find_best_line
@@ -111,8 +112,8 @@ def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> di
     }
 
 
-def print_answer(answer: SearchAnswer, *, explains: bool, context: int) -> None:
-    """Print the answer as text."""
+def print_answer(answer: SearchAnswer, *, explains: bool, context: int, is_whole: bool = False) -> None:
+    """Print the answer as text, with snippets or with whole chunks and their neighbours."""
     if explains:
         language = f"; language of the question: {answer.language}" if answer.language else ""
         print_out(f"searched by {_MODES[answer.mode]}: {answer.mode_reason}{language}")
@@ -120,18 +121,22 @@ def print_answer(answer: SearchAnswer, *, explains: bool, context: int) -> None:
         print_places(answer.places, shows_caller=answer.query.kind == "ref")
     rank_of = {id(hit): rank for rank, hit in enumerate(answer.hits, 1)}
     for hit in (hit for found in answer.files for hit in found.hits):
-        _print_hit(answer, rank_of[id(hit)], hit, explains=explains, context=context)
+        lines = answer.make_snippet(hit, context)
+        _print_head(rank_of[id(hit)], hit, find_best_line(hit, lines), explains=explains)
+        if is_whole:
+            _print_text(hit)
+        else:
+            _print_lines(hit, lines)
     if not answer.hits and not answer.places:
         info("nothing found")
     if answer.suggestions:
         info(f"did you mean: {', '.join(answer.suggestions)}?")
 
 
-def _print_hit(answer: SearchAnswer, rank: int, hit: Hit, *, explains: bool, context: int) -> None:
-    lines = answer.make_snippet(hit, context)
-    is_code = hit.file_kind == "code"
+def _print_head(rank: int, hit: Hit, best: int, *, explains: bool) -> None:
+    is_code = hit.file_kind == CODE
     what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
-    where = _embolden(to_printable(hit.locate(find_best_line(hit, lines))))
+    where = _embolden(to_printable(hit.locate(best)))
     where += f"  {to_printable(what)}" if what else ""
     print_out(f"{where}  (rank {rank}, score {hit.score:.2f})")
     if hit.is_weak:
@@ -140,8 +145,18 @@ def _print_hit(answer: SearchAnswer, rank: int, hit: Hit, *, explains: bool, con
         print_out(f"    also in {', '.join(hit.copies)}")
     if explains:
         print_out(*(f"    {line}" for line in _explain_hit(hit)))
+
+
+def _print_lines(hit: Hit, lines: Sequence[SnippetLine]) -> None:
     for line in lines:
-        print_out(f"    {f'{line.number:>5} ' if is_code else ''}{_mark(line)}")
+        print_out(f"    {f'{line.number:>5} ' if hit.file_kind == CODE else ''}{_mark(line)}")
+
+
+def _print_text(hit: Hit) -> None:
+    """Print the text of a hit between those of its neighbours."""
+    gap = "\n" if hit.file_kind == CODE else "\n\n"
+    text = gap.join(part.strip("\r\n") for part in (*hit.before, hit.text, *hit.after))
+    print_out(*(f"    {line.translate(_CONTROLS)}".rstrip() for line in text.splitlines()))
 
 
 def _explain_hit(hit: Hit) -> list[str]:

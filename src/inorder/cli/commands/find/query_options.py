@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from inorder.cli.option_spec import Section
-from inorder.cli.parameters import make_choice, make_option
-from inorder.index.hits import MODES
+from inorder.cli.parameters import make_argument, make_choice, make_option
+from inorder.index.hits import CONTEXT_MAX, MODES
 
 SETTINGS = ("data", "mode", "only", "rerank")
 """What `inorder eval` compares."""
@@ -12,6 +12,14 @@ SETTINGS = ("data", "mode", "only", "rerank")
 QUERIES, JUDGEMENTS = "queries.jsonl", "qrels.tsv"
 """The names of the files with questions that are made from DATA, and with their answers."""
 
+QuestionArgument = Annotated[
+    list[str],
+    make_argument(
+        "QUERY...",
+        "Words, '\"a phrase\"', -word to leave out, key* for beginnings; or a name: sym:Kernel.step, def:step, "
+        "ref:step, imports:msgspec.",
+    ),
+]
 ModeOption = Annotated[
     str,
     make_choice(
@@ -57,6 +65,17 @@ TypeOption = Annotated[
 ]
 SourceOption = Annotated[
     list[str] | None, make_option(Section.QUERY, "NAME", "Only files of this source, by its name.", "--source")
+]
+NeighboursOption = Annotated[
+    int,
+    make_option(
+        Section.DISPLAY,
+        "N",
+        "Print whole chunks: that of each result, and N before and after it in the file.",
+        "--neighbours",
+        min=0,
+        max=CONTEXT_MAX,
+    ),
 ]
 IndexOption = Annotated[
     str | None,

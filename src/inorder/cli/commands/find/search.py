@@ -10,8 +10,10 @@ from inorder.cli.commands.find.query_options import (
     KindOption,
     LanguageOption,
     ModeOption,
+    NeighboursOption,
     OnlyOption,
     PathOption,
+    QuestionArgument,
     RerankOption,
     SourceOption,
     TypeOption,
@@ -19,7 +21,7 @@ from inorder.cli.commands.find.query_options import (
 from inorder.cli.exit_codes import Exit
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json, to_printable
-from inorder.cli.parameters import DataOption, JsonOption, make_argument, make_option
+from inorder.cli.parameters import DataOption, JsonOption, make_option
 from inorder.cli.settings import resolve_data
 from inorder.errors import require
 from inorder.host.credentials import hide_credentials
@@ -29,9 +31,7 @@ from inorder.targets.registry import search_target
 
 
 def search(
-    question: Annotated[
-        list[str], make_argument("QUERY...", "Words; or a name: sym:Kernel.step, def:step, ref:step, imports:msgspec.")
-    ],
+    question: QuestionArgument,
     mode: ModeOption = "auto",
     path: PathOption = None,
     language: LanguageOption = None,
@@ -50,6 +50,7 @@ def search(
             Section.DISPLAY, "N", "Lines or sentences around the best one. Default: 1.", "--context", min=0, max=100
         ),
     ] = 1,
+    neighbours: NeighboursOption = 0,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how the question was searched, and how each score is composed.")
     ] = False,
@@ -77,6 +78,7 @@ def search(
         source=source or "",
         only=only,
         rerank=rerank,
+        context=neighbours,
     )
     if index is None:
         require(collection is None, "--collection needs --index")
@@ -93,6 +95,6 @@ def search(
             add_boxes(described["hits"], answer.hits, resolve_data(data))
         print_json(described)
     else:
-        print_answer(answer, explains=explain, context=context)
+        print_answer(answer, explains=explain, context=context, is_whole=neighbours > 0)
     if not answer.hits and not answer.places:
         raise typer.Exit(Exit.ITEMS_FAILED)
