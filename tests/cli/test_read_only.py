@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from inorder.models.answers import Answer, AnswerStore
+from inorder.models.question import Question
 from tests.pipeline.runs import Library, write
 from tests.support.command_line import clean_environment
 
 pytestmark = [pytest.mark.req("SIL-2"), pytest.mark.process]
 
+ANSWER = Answer(text="lamp", tokens_in=12, tokens_out=1, finish_reason="stop", model="m", seconds=0.5)
 _BOUNDING_SET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
 
@@ -26,11 +29,14 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     write(tmp_path / "docs", **{"a.md": "# Lamp\n\nA yellow lamp.\n"})
     Library(tmp_path / "whole").run(tmp_path / "docs")
     library, data = tmp_path / "whole" / "library.sqlite", tmp_path / "data"
-    with closing(sqlite3.connect(library, isolation_level=None)) as writer:
+    answers = tmp_path / "whole" / "answers.sqlite"
+    with closing(sqlite3.connect(library, isolation_level=None)) as writer, AnswerStore(str(answers)) as store:
         writer.execute("PRAGMA journal_mode=WAL")
         writer.execute("UPDATE sources SET path = '/moved/docs'")
+        store.keep(Question(model="m", prompt="Read it."), ANSWER)
         shutil.copytree(tmp_path / "whole", data, ignore=shutil.ignore_patterns("*-shm", "*.sums"))
     assert (data / "library.sqlite-wal").stat().st_size
+    assert (data / "answers.sqlite-wal").stat().st_size
     data.chmod(0o555)
     yield tmp_path
     data.chmod(0o755)
@@ -57,7 +63,8 @@ def _heed_modes() -> None:
 def test_a_log_in_data_that_cannot_be_written_is_read(folder: Path) -> None:
     assert "A yellow lamp." in ask(folder, "search", "lamp").stdout
     assert "/moved/docs" in ask(folder, "sources").stdout
-    assert "library.sqlite-shm" not in os.listdir(folder / "data")
+    assert "Read it." in ask(folder, "answers").stdout
+    assert not [name for name in os.listdir(folder / "data") if name.endswith("-shm")]
     verified = ask(folder, "verify")
     assert (verified.returncode, verified.stdout) == (0, "")
     assert ask(folder, "export", "search", "--to", "copy").returncode == 0
@@ -65,3 +72,15 @@ def test_a_log_in_data_that_cannot_be_written_is_read(folder: Path) -> None:
         [sys.executable, "-m", "inorder", "sources", "--data", "copy"], cwd=folder, capture_output=True, text=True
     )
     assert "/moved/docs" in copied.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root heeds no modes elsewhere")
+def test_without_a_log_it_is_read_too(folder: Path) -> None:
+    for name in ("library", "answers"):
+        (folder / "data").chmod(0o755)
+        with closing(sqlite3.connect(folder / "data" / f"{name}.sqlite")) as writer:
+            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (folder / "data").chmod(0o555)
+    assert not [name for name in os.listdir(folder / "data") if name.endswith(("-shm", "-wal"))]
+    assert "A yellow lamp." in ask(folder, "search", "lamp").stdout
+    assert "Read it." in ask(folder, "answers").stdout

@@ -3,11 +3,11 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from urllib.parse import quote
 
 from inorder.errors import InorderError, IntegrityError, OperatorError
+from inorder.host.database import connect_to_read
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.regular_file import require_regular_database
 from inorder.host.spelling import spell
@@ -22,14 +22,10 @@ from .schema import APPLICATION_ID, FORMAT
 
 NAME = "library.sqlite"
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 _MAKE_AGAIN = "run `inorder run SRC` again: everything is made again from the sources"
 _REBUILD = f"remove it and {_MAKE_AGAIN}"
 WRITE_AGAIN = "run `inorder run SRC` again, which writes it"
 """What mends a file with vectors."""
-_SHARED, _UNCHANGED, _ALONE = "mode=ro", "immutable=1", "mode=ro&vfs=unix-none"
-"""How a library is opened: beside others; on a medium that cannot be written; and there with a log beside it. To read a
-log, SQLite needs a file of shared memory, unless it has the library to itself."""
 _LOCKED_S = 5.0
 """For how long a reader waits for a program that has locked the whole library. A run never does, except for a moment
 when it begins after a crash."""
@@ -170,36 +166,16 @@ def connect_library(data: str) -> LibraryConnection:
         require_regular_database(path)
         _require_whole(path, find_damage_before_reading(data))
     with translate_library_errors(path):
-        try:
-            return _connect(path, _SHARED)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _READ_ONLY:
-                raise
-        if not _has_log(path):
-            return _connect(path, _UNCHANGED)
-        try:
-            with closing(sqlite3.connect(path)) as connection:  # undoes what an interrupted run has left
-                connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _READ_ONLY:
-                raise
-            return _connect(path, _ALONE)
-        return _connect(path, _SHARED)
+        return connect_to_read(path, partial(_connect, path))
 
 
-def _has_log(path: str) -> bool:
-    """Whether there are changes beside the database, which are read with it."""
-    return any(os.path.exists(name) and os.path.getsize(name) for name in (f"{path}-wal", f"{path}-journal"))
-
-
-def _connect(path: str, mode: str) -> LibraryConnection:
-    uri = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
+def _connect(path: str, uri: str, locking_mode: str) -> LibraryConnection:
     connection = sqlite3.connect(
         uri, uri=True, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False, factory=LibraryConnection
     )
-    connection.uri, connection.locking_mode = uri, "EXCLUSIVE" if mode == _ALONE else "NORMAL"
+    connection.uri, connection.locking_mode = uri, locking_mode
     try:
-        connection.execute(f"PRAGMA locking_mode={connection.locking_mode}")
+        connection.execute(f"PRAGMA locking_mode={locking_mode}")
         if not has_tables(connection):
             raise OperatorError(f"no library in {os.path.dirname(path)}; make one with `inorder run SRC`")
         check_format(connection, path)

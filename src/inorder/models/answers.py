@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from inorder.errors import InfrastructureError, OperatorError
+from inorder.host.database import connect_to_read
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.regular_file import open_descriptor, require_regular_database
 from inorder.sinks.sqlite import translate_sqlite_error
@@ -250,9 +251,20 @@ def open_to_read(path: str) -> Iterator[sqlite3.Connection]:
     """Open a file with answers for a while. Raises OperatorError if it is none."""
     with translate_os_errors(f"{path} cannot be opened"):
         require_regular_database(path)
-    with translate_errors(path, "it cannot be read"), closing(connect_answers(path)) as connection:
+    with translate_errors(path, "it cannot be read"), closing(connect_to_read(path, _connect_reader)) as connection:
         _check_format(connection, path)
         yield connection
+
+
+def _connect_reader(uri: str, locking_mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=_LOCKED_S, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA locking_mode={locking_mode}")
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _find(connection: sqlite3.Connection, keys: Sequence[str], *, refused: bool = False) -> dict[str, Answer]:
