@@ -105,6 +105,12 @@ SAME = {
         "work = Of()",
         "work = Of()\nwork.n = 7",
     ),
+    "a proxy that stands for nothing": (
+        "class Proxy:\n  @property\n  def __class__(self): raise RuntimeError\n"
+        "proxy = Proxy()\ndef work(n, by=proxy): return n if n else proxy",
+        "return n if n",
+        "return n if n",
+    ),
     "another module": ("def work(n): return scale(n)", "def work", "library.FACTOR = 2\ndef work"),
 }
 

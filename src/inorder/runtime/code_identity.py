@@ -15,6 +15,7 @@ import operator
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property, partial, partialmethod
 from types import CodeType, FunctionType, MethodType
@@ -123,10 +124,12 @@ class _Describer:
 
     def _describe_names(self, module: dict[str, Any], names: Iterable[str], number: int) -> None:
         for name in names:
-            value = module.get(name)
-            text = self._describe_plain(value, 0) or self._describe_contents(name, value) or self._follow(value)
-            if text and name in module:
-                self._constants["global", name, number] = text
+            if name in module:
+                with suppress(Exception):  # of a proxy that stands for nothing now
+                    value = module[name]
+                    text = self._describe_plain(value, 0) or self._describe_contents(name, value) or self._follow(value)
+                    if text:
+                        self._constants["global", name, number] = text
 
     def _describe_instructions(self, code: CodeType, names: dict[str, None]) -> Iterator[str]:
         """Yield the instructions of a function and of those in it, and add the globals that they read to `names`."""
@@ -168,10 +171,12 @@ class _Describer:
 
     def _describe_value(self, value: Any, *, is_given: bool = False) -> str:
         """Return a value that counts. Of one that is not followed and may change, only the type counts."""
-        if isinstance(value, tuple):
-            return f"({', '.join(self._describe_value(each, is_given=is_given) for each in value)})"
-        text = self._describe_plain(value, 0) or self._follow(value, is_given=is_given)
-        return text or (qualified_name(value) if callable(value) else type(value).__qualname__)
+        with suppress(Exception):  # of a proxy that stands for nothing now
+            if isinstance(value, tuple):
+                return f"({', '.join(self._describe_value(each, is_given=is_given) for each in value)})"
+            text = self._describe_plain(value, 0) or self._follow(value, is_given=is_given)
+            return text or (qualified_name(value) if callable(value) else type(value).__qualname__)
+        return type(value).__qualname__
 
     def _describe_plain(self, value: Any, depth: int) -> str:
         """Return a number, text and the like. Return an empty string for all else."""
