@@ -200,6 +200,17 @@ def test_an_address_that_cannot_be_used_is_refused_without_its_credentials(
     assert find_marked(cli.folder) == []
 
 
+@pytest.mark.parametrize("command", ["explain", "watch", "export documents --to", "export search --to", "plan"])
+def test_an_address_without_two_slashes_is_no_path(cli: CommandLine, command: str) -> None:
+    cli.sources("The fog horn is sounded in mist.")
+    assert cli.run("run", "sources", "--quiet").code == 0
+    ended = cli.run(*command.split(), f"https:/me:{SPACED}@127.0.0.1/lamps")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "the https address cannot be read: it needs two slashes, as in https://host" in ended.err
+    assert find_marked(cli.folder) == []
+    assert sorted(path.name for path in cli.folder.iterdir()) == [".inorder", "gates", "jobs.py", "sources"]
+
+
 def answer_as_postgres(listener: socket.socket, heard: list[bytes]) -> None:
     """Ask the first caller who does not want encryption for its password, and refuse it."""
     while True:

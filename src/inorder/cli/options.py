@@ -26,7 +26,7 @@ from inorder.cli.step_options import OWN
 from inorder.cli.tuning_options import TUNING
 from inorder.engines.base import WORKERS_MAX
 from inorder.errors import OperatorError
-from inorder.host.credentials import hide_credentials, redact
+from inorder.host.credentials import hide_credentials, redact, require_two_slashes
 
 PROFILE = "profile"
 """Names a profile; can be given on the command line and in the environment only."""
@@ -209,14 +209,16 @@ _INSTEAD = {
 
 
 def warn_of_credentials(arguments: Sequence[str]) -> None:
-    """Print a warning for each argument that is an address with credentials. They work."""
+    """Print a warning for each argument that is an address with credentials. They work. Raises OperatorError for one
+    whose slashes are wrong: it is no address, and would be shown as it is."""
     variables = {each: option.variable for option in ALL.values() for each in option.spellings}
     for before, argument in zip(["", *arguments], arguments, strict=False):
         name, equals, value = argument.partition("=") if argument.startswith("--") else (before, "", argument)
+        require_two_slashes(value)
         if not _has_credentials(value):
             continue
         variable = variables.get(name)
-        instead = _INSTEAD.get(value.partition(":/")[0].rpartition(":")[2])
+        instead = _INSTEAD.get(value.partition("://")[0].rpartition(":")[2])
         if instead is not None:  # other addresses with credentials are refused
             instead = f"set {variable} to the address" if variable else instead
             shown = f"{name}{equals}{redact(value)}" if equals else redact(value)

@@ -80,6 +80,7 @@ def hide_credentials(text: str) -> str:
         )
     if _has_late_secret(found):
         raise OperatorError(f"the {name}:// address cannot be read: write its parameters before the #")
+    require_two_slashes(text)
     credentials = _find_in(found)
     if credentials == _NONE:
         return text
@@ -89,6 +90,15 @@ def hide_credentials(text: str) -> str:
     address = f"{found['scheme']}{user}{place}{found['path']}{'?' if kept else ''}{'&'.join(kept)}"
     _known[address] = credentials
     return f"{text[: found.start()]}{address}{found['fragment'] or ''}"
+
+
+def require_two_slashes(text: str) -> None:
+    """Raise OperatorError, without repeating it, for an address with a password and a wrong number of slashes before
+    the host. It would be taken for the path of a file."""
+    found = _ADDRESS.search(text)
+    if found is not None and not re.fullmatch("[^/]*://", found["scheme"]) and ":" in found["host"].rpartition("@")[0]:
+        name = found["scheme"].partition(":")[0]
+        raise OperatorError(f"the {name} address cannot be read: it needs two slashes, as in {name}://host")
 
 
 def find_credentials(address: str) -> Credentials:
