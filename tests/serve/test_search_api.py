@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from inorder.serve.api.routes import ENDPOINTS
+from tests.pipeline.folders import FolderRuns
 from tests.serve.conftest import make_client
 from tests.serve.site import Site
 
@@ -63,6 +64,22 @@ def test_a_hit_in_markdown_has_its_line(client: TestClient) -> None:
     [hit] = client.get("/api/search?q=lamp&path=*note.md&k=1").json()["hits"]
     assert hit["line"] > 0
     assert hit["location"] == f"{hit['path']}:{hit['line']}"
+
+
+def test_examples_are_questions_that_the_index_answers(client: TestClient) -> None:
+    examples = client.get("/api/facets").json()["examples"]
+    assert {"def:measure", "ref:measure", "sym:Lamp", "imports:json"} <= set(examples)
+    assert any(":" not in question for question in examples)
+    for question in examples:
+        found = client.get("/api/search", params={"q": question}).json()
+        assert found["hits"] or found["places"], question
+
+
+def test_without_code_no_names_are_examples(tmp_path: Path) -> None:
+    runs = FolderRuns(tmp_path, dense="none")
+    runs.write("docs/plain.txt", "A lamp.\n")
+    runs.run("docs")
+    assert make_client(runs.data).get("/api/facets").json()["examples"] == []
 
 
 def test_facets_count_what_the_index_contains(client: TestClient) -> None:

@@ -1,6 +1,7 @@
 """Search: hits with snippets, and what a search can be restricted to."""
 
 import sqlite3
+from collections.abc import Iterator
 from threading import Lock
 from typing import Annotated, Literal
 
@@ -19,6 +20,9 @@ from .endpoint import DataParams
 
 _LINE_CHARACTERS_MAX = 400
 _FACETS_MAX = 40
+_TITLES_MAX = 200
+_NAMES_MAX = 100
+_WORDS_MAX = 6
 _CONDITIONS_MAX = 50
 _REPEATED = "May be repeated: one of the values must be met. One that begins with `!` must not be met."
 _Conditions = Annotated[
@@ -195,6 +199,8 @@ class Facets(msgspec.Struct, frozen=True, kw_only=True):
     languages: list[Facet]
     document_languages: list[Facet]
     kinds: list[Facet]
+    examples: list[str]
+    """Questions that something in the index answers."""
 
 
 _facets: dict[str, tuple[object, Facets]] = {}
@@ -230,4 +236,29 @@ def _count_facets(connection: sqlite3.Connection) -> Facets:
         languages=count(by_language.format("=")),
         document_languages=count(by_language.format("<>")),
         kinds=count("SELECT kind, COUNT(*) FROM chunks GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"),
+        examples=list(_list_examples(connection)),
     )
+
+
+def _list_examples(connection: sqlite3.Connection) -> Iterator[str]:
+    """A title of a section, and lookups of a name and of a module that several files use."""
+    titles = connection.execute(
+        "SELECT context FROM chunks JOIN files ON files.id = file "
+        "WHERE files.kind <> 'code' AND context LIKE '%_ > _%' LIMIT ?",
+        (_TITLES_MAX,),
+    )
+    found = [context.split(" > ")[-2] for (context,) in titles]
+    short = [title for title in found if title.count(" ") < _WORDS_MAX and ":" not in title and title.isprintable()]
+    yield from sorted(short, key=lambda title: " " not in title)[:1]
+    called = connection.execute(
+        "SELECT name FROM callees GROUP BY name ORDER BY COUNT(*) DESC, name LIMIT ?", (_NAMES_MAX,)
+    )
+    defined = "SELECT 1 FROM symbols WHERE name = ? COLLATE NOCASE LIMIT 1"
+    name = next((name for (name,) in called if connection.execute(defined, (name,)).fetchone()), None)
+    if name is not None:
+        yield from (f"def:{name}", f"ref:{name}")
+    for prefix, query in (
+        ("sym", "SELECT name FROM symbols WHERE kind = 'class' ORDER BY name LIMIT 1"),
+        ("imports", "SELECT module FROM imports GROUP BY module ORDER BY COUNT(*) DESC, module LIMIT 1"),
+    ):
+        yield from (f"{prefix}:{each}" for (each,) in connection.execute(query) if each)

@@ -4,11 +4,13 @@ import { isTyping, link, make, marked, number, plural, problem, say } from "/sta
 
 const DELAY_MS = 60;
 const FOUND_BY = { words: "by words", vectors: "by meaning", both: "by words and meaning" };
-/** The hits with those of each file together, in the order of the best hit of each. */
+const EXAMPLES = { def: "where it is defined", ref: "where it is called", sym: "names that begin so", imports: "who imports it" };
+const NARROW = "(max-width: 640px)";
+/** The hits of each file, in the order of the best hit of each. */
 function groupByFile(hits) {
   const byFile = new Map();
   for (const hit of hits) byFile.set(hit.id, [...(byFile.get(hit.id) ?? []), hit]);
-  return [...byFile.values()].flat();
+  return [...byFile.values()];
 }
 
 /** The line of a hit, or its page. */
@@ -39,6 +41,7 @@ class SearchView {
     this.request = null;
     this.selected = -1;
     this.count = FIRST_HITS;
+    this.examples = [];
   }
 
   build() {
@@ -51,14 +54,19 @@ class SearchView {
       make("select", { name }, options.map(([value, text]) => make("option", { value, selected: value === (this.params.get(name) ?? "") }, text))));
     const path = make("label", { class: "filter grow" }, make("span", {}, "Path"),
       make("input", { name: "path", placeholder: "src/*.py", value: this.params.get("path") ?? "", autocomplete: "off", spellcheck: "false" }));
+    const filters = make("div", { class: "filters", role: "group", "aria-label": "Filters" },
+      select("only", "In", [["", "everything"], ["document", "documents"], ["code", "code"]]),
+      select("language", "Language", [["", "any"]]),
+      select("kind", "Kind", [["", "any"]]),
+      path,
+      select("mode", "By", [["", "best"], ["hybrid", "words and meaning"], ["lexical", "words"], ["dense", "meaning"]]));
+    const narrow = window.matchMedia(NARROW);
+    const fold = make("details", { class: "fold", open: !narrow.matches || FIELDS.some((name) => this.params.get(name)) },
+      make("summary", {}, "Filters"), filters);
+    narrow.addEventListener("change", () => { fold.open ||= !narrow.matches; });
     this.form = make("form", { class: "search", role: "search", action: "/search" },
       make("div", { class: "box" }, this.box, make("kbd", { "aria-hidden": "true" }, "/")),
-      make("div", { class: "filters", role: "group", "aria-label": "Filters" },
-        select("only", "In", [["", "everything"], ["document", "documents"], ["code", "code"]]),
-        select("language", "Language", [["", "any"]]),
-        select("kind", "Kind", [["", "any"]]),
-        path,
-        select("mode", "By", [["", "best"], ["hybrid", "words and meaning"], ["lexical", "words"], ["dense", "meaning"]])));
+      fold);
     this.summary = make("p", { class: "summary" });
     this.results = make("ol", { id: "results", class: "hits", "aria-label": "Results" });
     this.notices = make("div", {});
@@ -86,6 +94,7 @@ class SearchView {
     fill("language", [["code", facets.languages], ["documents", facets.document_languages]]);
     fill("kind", [["", facets.kinds]]);
     this.total = `${plural(facets.chunks, "chunk")} of ${plural(facets.documents, "document")} and ${plural(facets.files, "source file")}`;
+    this.examples = facets.examples;
     if (!this.box.value.trim()) this.showEmpty();
   }
 
@@ -124,9 +133,11 @@ class SearchView {
     this.results.replaceChildren();
     this.notices.replaceChildren();
     this.summary.textContent = this.total ?? "";
-    this.results.append(make("li", { class: "hints" }, make("p", {}, "Ask in words, or look a name up:"),
-      make("dl", {}, [["def:step", "where it is defined"], ["ref:step", "where it is called"], ["sym:Kernel", "names that begin so"], ["imports:json", "who imports it"]]
-        .map(([name, text]) => [make("dt", {}, make("a", { href: link("/search", { ...this.shared, q: name }) }, make("code", {}, name))), make("dd", {}, text)])),
+    const examples = this.examples.map((question) => [
+      make("dt", {}, make("a", { href: link("/search", { ...this.shared, q: question }) }, make("code", {}, question))),
+      make("dd", {}, EXAMPLES[question.split(":")[0]] ?? "words")]);
+    this.results.append(make("li", { class: "hints" }, make("p", {}, `Ask in words, or look a name up${examples.length ? ":" : ""}`),
+      examples.length > 0 && make("dl", {}, examples),
       make("p", { class: "keys" }, make("kbd", {}, "/"), " search ", make("kbd", {}, "↓"), make("kbd", {}, "↑"), " choose ", make("kbd", {}, "Enter"), " open")));
   }
 
@@ -139,19 +150,21 @@ class SearchView {
 
   showResults(found, elapsedMs) {
     this.selected = -1;
-    const items = found.places.length ? found.places.map((place) => this.makePlace(place)) : groupByFile(found.hits).map((hit) => this.makeHit(hit));
+    const items = found.places.length ? found.places.map((place) => this.makePlace(place))
+      : groupByFile(found.hits).map((hits) => make("li", { class: "hit" }, hits.map((hit, at) => this.makeHit(hit, at > 0))));
+    const count = found.places.length || found.hits.length;
     this.results.replaceChildren(...items);
     this.more.hidden = found.hits.length < this.count || this.count >= MORE_HITS;
     const searched = { lexical: "by words", dense: "by meaning", hybrid: "by words and meaning", names: "by name" }[found.mode] ?? found.mode;
     const noun = found.places.length ? "place" : "result";
-    this.summary.replaceChildren(items.length ? plural(items.length, noun) : "Nothing found", ` · searched ${searched}`,
+    this.summary.replaceChildren(count ? plural(count, noun) : "Nothing found", ` · searched ${searched}`,
       make("span", { class: "quiet" }, ` · ${Math.round(elapsedMs)} ms`));
     this.summary.title = found.mode_reason;
     const suggestions = found.suggestions.map((word) => make("a", { href: link("/search", { ...this.shared, ...this.values(), q: word }) }, word));
     this.notices.replaceChildren(
       ...(suggestions.length ? [make("p", { class: "notice" }, "Did you mean: ", suggestions.flatMap((each, at) => at ? [", ", each] : [each]), "?")] : []),
       ...found.warnings.map((text) => make("p", { class: "notice" }, text)));
-    say(`${items.length ? plural(items.length, noun) : "Nothing found"}`);
+    say(`${count ? plural(count, noun) : "Nothing found"}`);
   }
 
   hrefOf(hit) {
@@ -160,15 +173,20 @@ class SearchView {
     return link("/document", { ...shared, id: hit.id, chunk: hit.number, page: hit.pages[0] });
   }
 
-  makeHit(hit) {
+  /** A hit; a further one of a file does not repeat its path. */
+  makeHit(hit, isFurther) {
     const isCode = hit.only === "code";
     const what = isCode ? `${hit.kind} ${hit.name}`.trim() : hit.context.split(" > ").slice(0, -1).join(" › ") || hit.context;
     const lines = hit.snippet.map((line) => isCode
       ? make("div", { class: "line" }, make("span", { class: "number" }, line.number), make("code", {}, marked(line.text, line.marks)))
       : make("span", {}, marked(line.text, line.marks), " "));
-    return make("li", { class: "hit" },
+    const place = placeOf(hit);
+    const further = place.replace(/^[:,] ?/, hit.line ? "line " : "") || "another passage";
+    const title = isFurther ? make("span", { class: "place" }, further)
+      : [make("span", { class: "path", dir: "auto" }, hit.path), make("span", { class: "place" }, place)];
+    return make("div", { class: "part" },
       make("div", { class: "head" },
-        make("a", { class: "title", href: this.hrefOf(hit) }, make("span", { class: "path", dir: "auto" }, hit.path), make("span", { class: "place" }, placeOf(hit))),
+        make("a", { class: "title", href: this.hrefOf(hit), "aria-label": isFurther && `${hit.path}, ${further}` }, title),
         make("span", { class: "tags" }, make("span", { class: "tag" }, isCode ? hit.language : `document${hit.language ? ` · ${hit.language}` : ""}`),
           hit.is_weak && make("span", { class: "tag weak", title: "none of the words, and not more similar than by chance" }, "weak"),
           make("span", { class: `tag found ${hit.found_by}` }, FOUND_BY[hit.found_by]))),
