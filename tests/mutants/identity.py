@@ -126,8 +126,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "another grammar does not redo a file",
         "index/step.py",
-        'found["grammar"] = grammar_version(language)',
-        'found["grammar"] = language',
+        '"grammar": grammar_version(language)',
+        '"grammar": language',
         f"{_DOCUMENTS}::test_another_grammar_redoes_the_files_of_its_language_and_no_others",
     ),
 )

@@ -248,8 +248,8 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the password of an address is shown",
         "host/credentials.py",
-        'f"{found[1]}://{user}{place}{found[3]}',
-        'f"{found[1]}://{found[2]}{found[3]}',
+        "f\"{found['scheme']}{user}{place}{found['path']}",
+        "f\"{found['scheme']}{found['host']}{found['path']}",
         f"{_ADDRESS}::test_an_address_is_shown_without_its_credentials",
     ),
     Mutant(
@@ -262,7 +262,7 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "half of a password with a slash is taken for a host and shown",
         "host/credentials.py",
-        "    if has_split_password(text[found.start(2) :]):\n        raise",
+        '    if has_split_password(text[found.start("host") :]):\n        raise',
         "    if False:\n        raise",
         f"{_ADDRESS}::test_a_password_that_ends_at_the_wrong_place_is_refused_and_not_repeated",
     ),

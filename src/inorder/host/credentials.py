@@ -154,9 +154,8 @@ def has_split_password(rest: str) -> bool:
 def _find_in(address: re.Match[str]) -> Credentials:
     user, at, _ = address["host"].rpartition("@")
     name, colon, password = user.partition(":")
-    is_web = (
-        re.match("https?:", address["scheme"], re.IGNORECASE) is not None
-    )  # where the name of a user may be a token
+    # On the web, the name of a user may be a token.
+    is_web = re.match("https?:", address["scheme"], re.IGNORECASE) is not None
     parameters = tuple(each for each in _list_parameters(address) if _is_secret(each))
     return Credentials(name if at and is_web else "", password if colon else None, parameters)
 
