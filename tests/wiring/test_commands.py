@@ -108,6 +108,9 @@ ROWS = {
     ("search", "count"): CommandRow((*SEARCH, "--json"), ("-k", "1"), lambda out: len(json.loads(out)["hits"]) == 1),
     ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("searched by")),
     ("search", "context"): CommandRow((*SEARCH, "--json", "-k", "1"), ("--context", "0"), has_one_line),
+    ("search", "neighbours"): CommandRow(
+        (*SEARCH, "--only", "code", "-k", "1"), ("--neighbours", "1"), has("return 1")
+    ),
     ("search", "rerank"): CommandRow((*SEARCH, "--json"), ("--rerank", "hash"), has('"rerank":')),
     ("search", "index"): CommandRow(SEARCH, ("--index", "tape://x"), lacks("a.md")),
     ("search", "collection"): CommandRow(SEARCH, ("--collection", "x"), lacks("a.md")),
