@@ -1,5 +1,6 @@
 """What signs in a short question mean: phrases, words to leave out, beginnings of words, and words with signs."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from inorder.index.query import parse_query
 from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.library.opening import find_index
+from inorder.library.whole.verify import verify_library
 from tests.pipeline.folders import FolderRuns
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
@@ -126,3 +128,19 @@ def test_a_number_with_commas_is_marked_as_a_whole(runs: FolderRuns) -> None:
     hit = next(hit for hit in answer.hits if hit.item_id == "docs/apart.md")
     [line] = [line for line in answer.make_snippet(hit) if line.is_best]
     assert [line.text[start:end] for start, end in line.marks] == ["4,500"]
+
+
+def test_a_library_of_an_older_analysis_gets_the_terms_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = FolderRuns(tmp_path, dense="none")
+    own.write("docs/survey.md", "The survey cost 4,500 crowns.\n")
+    with monkeypatch.context() as older:
+        older.setattr("inorder.index.lexical.terms.add_joined_digits", str)
+        for module in ("rows", "step"):
+            older.setattr(f"inorder.index.{module}.ANALYSIS_VERSION", 1)
+        own.run("docs")
+        assert list_names(ask(own, "4500")) == []
+    own.run("docs")
+    assert list_names(ask(own, "4500")) == ["survey"]
+    assert [str(finding) for finding in verify_library(str(own.data))] == []

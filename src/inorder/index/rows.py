@@ -8,6 +8,7 @@ import msgspec
 from inorder.code.model import CallSite
 
 from .lexical.file_terms import FileTerms
+from .lexical.schema import ANALYSIS_VERSION
 
 DOCUMENT, CODE = "document", "code"
 LANGUAGE_CHUNKS = 16
@@ -77,7 +78,7 @@ def count_terms(rows: FileRows) -> FileTerms:
 
 
 def hash_rows(rows: FileRows) -> str:
-    """A digest of the file and of everything that it owns."""
-    fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note]
+    """A digest of the file and of everything that it owns. The terms are those that this version finds in its texts."""
+    fields: list[Any] = [ANALYSIS_VERSION, rows.item_id, rows.kind, rows.language, rows.lines, rows.note]
     fields += [rows.chunks, rows.symbols, rows.imports, rows.calls]
     return blake2b(_ENCODER.encode(fields), digest_size=16).hexdigest()
