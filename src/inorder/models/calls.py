@@ -247,11 +247,18 @@ class ServerCalls:
             raise _NoAnswerError(self._describe_deadline(call, "no response")) from None
         except NotAdmitted as error:
             if error.reason is Reason.DEADLINE:
-                reason = self._describe_deadline(call, "the request was still queued")
-                raise _NoAnswerError(reason) from None
+                raise self._describe_queue(call) from None
             raise _make_closed_error() from None
         except TaskCancelled:
             raise _make_closed_error() from None
+
+    def _describe_queue(self, call: ServerCall) -> StageError:
+        """Why a call was not sent: it had to wait for the rate, or for calls that the server does not answer."""
+        reason = self._describe_deadline(call, "the request was still queued")
+        found = self._lane.statistics()
+        if self._lane.config.rate_per_s is not None and found.running < found.concurrency:
+            return StageError(reason, category="provider", retryable=True)
+        return _NoAnswerError(reason)
 
     def _back_off(self, call: ServerCall, error: RetryableError) -> None:
         """Wait before the next attempt. Raises StageError if there is none."""
