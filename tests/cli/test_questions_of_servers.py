@@ -6,7 +6,7 @@ from tests.documents.embed.servers import Script, serving, status, well
 from tests.serve.conftest import make_client
 from tests.support.command_line import CommandLine
 
-pytestmark = pytest.mark.req("RTY-5")
+pytestmark = [pytest.mark.process, pytest.mark.req("RTY-5")]
 
 
 def test_a_search_whose_server_is_down_says_so_in_one_line(cli: CommandLine) -> None:
