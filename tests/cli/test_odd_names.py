@@ -35,7 +35,7 @@ def test_every_name_is_one_line_without_control_characters(odd: CommandLine) -> 
     found = odd.run_in_process("search", "lamp")
     assert found.err == ""
     shown = {line.partition("  ")[0] for line in found.out.splitlines() if not line.startswith(" ")}
-    assert shown == {f"docs/{name}" for name in ("bad\\udcff.md", "two\\nlines.md", "red\\x1b[31m.md")}
+    assert shown == {f"docs/{name}:1" for name in ("bad\\udcff.md", "two\\nlines.md", "red\\x1b[31m.md")}
     (odd.folder / "docs" / "two\nlines.md").unlink()
     os.unlink(os.fsencode(odd.folder / "docs") + b"/bad\xff.md")
     warned = odd.run_in_process("search", "lamp").err

@@ -13,6 +13,7 @@ from itertools import islice
 from inorder.errors import ReadError
 from inorder.files.encoding import decode
 from inorder.host.regular_file import read_regular
+from inorder.host.spelling import find_spelled
 
 from .hits import Hit
 from .ranking.snippets import SnippetLine
@@ -40,6 +41,7 @@ def find_line(path: str, text: str, line: str) -> int:
     """The line of a file, from 1, in which a line of this part of its text begins; 0 if it is not known."""
     if path.rpartition(".")[2].lower() not in _TYPES:
         return 0
+    path = find_spelled(path)
     try:
         found = os.stat(path)
         content = _read(path, found.st_size, found.st_mtime_ns)
