@@ -72,7 +72,7 @@ def test_search_as_you_type_and_open_a_hit_at_its_place(site: ServedSite, open_p
     page.wait_for_selector(".box.chosen")
     assert page.locator(".chunk.chosen").count() == 1
     image = page.locator(".sheet img")
-    expect(image).to_have_attribute("alt", "Page 1 of the PDF")
+    expect(image).to_have_attribute("alt", "Page 1 of the original")
     expect(image).to_have_js_property("complete", True, timeout=GUARD_MS)
     assert image.evaluate("image => image.naturalWidth") > 0
 
