@@ -108,7 +108,7 @@ def test_an_object_that_is_replaced_before_it_is_read_fails_and_the_next_run_rea
 
     s3.fault = replace
     assert place.run("doctags", SOURCE).code == 3
-    assert read_failure(place)["category"] == "io"
+    assert read_failure(place)["category"] == "provider"
     assert "docs/a.md" not in place.documents()
     assert place.run("doctags", SOURCE).code == 0
     assert b"Other" in place.documents()["docs/a.md"]
