@@ -151,7 +151,7 @@ def test_a_node_without_the_module_of_the_function(machines: Machines, ghost: An
 
 def test_a_function_that_cannot_be_sent(machines: Machines) -> None:
     held = threading.Lock()
-    with pytest.raises(OperatorError, match="cannot be sent to the cluster"):
+    with pytest.raises(OperatorError, match="cannot be sent to a worker process"):
         imap(lambda item: held, range(3), where="ray", options=RunOptions(ray=machines.options()))
 
 
