@@ -198,8 +198,9 @@ class CommitReader:
         if item_id in self._failed:
             return
         if self._is_first:
-            outcome.model.kept += sum(made.extras.get("pages_model", 0) for made in result.steps)
-            outcome.extracted.kept += sum(made.extras.get("rows", 0) for made in result.steps)
+            for made in result.steps:
+                outcome.model.kept += made.extras.get("pages_model", 0)
+                outcome.extracted.kept += made.extras.get("rows", 0)
         before = None if self._is_first else self._find_class(visited)
         if before is not None:
             outcome.counts.add(before, -1)

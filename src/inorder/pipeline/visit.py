@@ -439,8 +439,10 @@ class _Visit:
     def _mark_parsing(self, is_parsed: bool) -> AbstractContextManager[bool]:
         """Mark the file while it is parsed. Yields whether to use grammars. The end of a worker says nothing of a file
         that is not parsed."""
+        if not is_parsed:
+            return nullcontext(True)
         staging = DataLayout(os.fspath(self._context.data), self._context.stage).staging
-        return self._resources.mark_parsing(self._item.item_id, staging) if is_parsed else nullcontext(True)
+        return self._resources.mark_parsing(self._item.item_id, staging)
 
     def _make_code_rows(self) -> tuple[SearchRows, dict[str, Any]]:
         from inorder.index.step import make_code_rows
