@@ -17,7 +17,7 @@ from inorder.stage.manifest.entries import get_result
 from inorder.stage.manifest.rows import CORPUS_ID, COUNTS_ID, SCHEMA_VERSION
 
 from .due import FINAL
-from .names import DOCTAGS
+from .names import DOCTAGS, EXTRACT
 from .outcome import FileClass, RunOutcome, name_type
 from .remedies import is_encrypted
 from .sources.classify import CODE, FileKind
@@ -153,7 +153,7 @@ class CommitReader:
         self._table = table
         self._visited: dict[int, Visited] = {}
         self._is_first = True
-        self._new, self._changed, self._failed = IdSet(), IdSet(), IdSet()
+        self._new, self._changed, self._failed, self._same = IdSet(), IdSet(), IdSet(), IdSet()
         """The files that were visited, if further passes follow."""
 
     def begin_next(self) -> None:
@@ -206,28 +206,36 @@ class CommitReader:
             outcome.counts.add(before, -1)
             outcome.count_pages(visited.order.facts.pages_without_text if before != "failed" else 0, -1)
         is_new = before == "new" if before is not None else not visited.order.is_known
+        is_same = visited.order.is_known and before in (None, "unchanged") and not _is_read_again(result)
         if self._has_more:
-            (self._failed if failure is not None else self._new if is_new else self._changed).add(item_id)
+            done = self._same if is_same else self._new if is_new else self._changed
+            (done if failure is None else self._failed).add(item_id)
         if failure is not None:
             outcome.counts.add("failed")
             return
         if result.file.reason:
             outcome.count_not_read(result.file.reason, name_type(result.file.item_id))
             return
-        is_same = before is None and visited.order.is_known and not result.steps  # only its version is another one
         outcome.counts.add("unchanged" if is_same else "new" if is_new else "changed")
         outcome.count_pages(result.file.pages_without_text)
 
     def _find_class(self, visited: Visited) -> FileClass:
         """What an earlier pass has counted a file as."""
         item_id = visited.result.file.item_id
-        if visited.order.was_failed:
-            return "failed"
-        return "new" if item_id in self._new else "changed" if item_id in self._changed else "unchanged"
+        if item_id in self._new:
+            return "new"
+        if item_id in self._changed:
+            return "changed"
+        return "failed" if visited.order.was_failed and item_id not in self._same else "unchanged"
 
     def make_row(self, step: str, entry: Entry) -> dict[str, Any] | None:
         """Return the row of an entry in the manifest of a step; None: the step did not run."""
         return self.read(entry).make_row(step)
+
+
+def _is_read_again(result: FileResult) -> bool:
+    """Whether a step has run that makes something of the file itself. Fields that are extracted do not change it."""
+    return any(not made.step.startswith(f"{EXTRACT}:") for made in result.steps)
 
 
 def _describe_failure(failure: StepFailure) -> dict[str, Any]:
