@@ -198,6 +198,53 @@ def test_a_row_about_a_chunk_has_its_id_and_only_chunks_are_asked_again_when_the
     assert made.server.answered.total() == 3
 
 
+def test_files_are_counted_once_and_extraction_changes_none(made: Extractions) -> None:
+    made.write(**{"a.md": invoice(1), "b.md": "No bill.\n"})
+    code, _, err = made.extract()
+    assert code == 3
+    assert "2 files: 1 unchanged, 1 failed " in err
+    any_text = made.folder / "any.json"
+    any_text.write_text('{"type": "object", "properties": {"number": {"type": "string"}}}')
+    code, _, err = made.extract("--schema", str(any_text))
+    assert code == 0
+    assert "2 files: 2 unchanged " in err
+
+
+@pytest.mark.parametrize(
+    ("total", "reason"),
+    [
+        ("1e999", "the number 1e999 is too large"),
+        ("NaN", "NaN is no value of JSON"),
+        ("9" * 5000, "is too large"),
+        ("9" * 30, "it cannot be stored"),
+        ("[" * 500 + "]" * 500, "must be a number"),
+    ],
+)
+def test_a_number_that_nothing_can_hold_is_not_accepted(tmp_path: Path, total: str, reason: str) -> None:
+    with ModelServer(answer=f'{{"number": "RE1", "total": {total}}}') as server:
+        made = Extractions(tmp_path, server)
+        made.schema.write_text(
+            json.dumps(SCHEMA).replace('"number"}', '"integer"}') if total == "9" * 30 else json.dumps(SCHEMA)
+        )
+        made.write(**{"a.md": invoice(1)})
+        code, _, err = made.extract()
+    assert code == 3
+    assert reason in err
+    assert made.read() == {}
+
+
+@pytest.mark.parametrize("value", ['"\\ud800"', "9" * 30, '{"\\udfff": 1}', "[" * 3000 + "]" * 3000])
+def test_a_value_of_any_kind_that_cannot_be_stored_is_not_accepted(tmp_path: Path, value: str) -> None:
+    with ModelServer(answer=f'{{"x": {value}}}') as server:
+        made = Extractions(tmp_path, server)
+        made.schema.write_text('{"type": "object", "properties": {"x": {}}}')
+        made.write(**{"a.md": invoice(1)})
+        code, _, err = made.extract("--answer-tokens-max", "100000")
+    assert code == 3
+    assert "not answered by the model" in err
+    assert "Traceback" not in err
+
+
 def test_conditions_choose_documents(made: Extractions) -> None:
     made.write(**{"invoices/a.md": invoice(1), "invoices/b.txt": invoice(2), "c.md": invoice(3)})
     made.extract("--where", "path:invoices/**", "--where", "type:md")
@@ -321,3 +368,13 @@ def test_killed_extractions_repeat_at_most_the_requests_in_flight(tmp_path: Path
     assert kills >= 3
     assert made.read() == {f"docs/{number}.md#1": found_in(number) for number in range(40)}
     assert repeated <= in_flight * kills
+
+
+def test_the_most_extractions_that_data_can_hold_are_told_before_anything_is_asked(made: Extractions) -> None:
+    made.write(**{"a.md": invoice(1)})
+    for number in range(48):
+        assert made.extract("--as", f"t{number}")[0] == 0
+    code, out, err = made.extract("--as", "t48", "--plan")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "has 48 extractions, the most that it can hold" in err
+    assert made.extract("--as", "t7")[0] == 0

@@ -6,6 +6,7 @@ with other words, is of another language, of another page, or made up.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,8 @@ _NATIVE_WORDS_MIN = 50
 _SHARE_OF_LENGTH_MIN = 0.3
 _SHARE_OF_WORDS_MIN = 0.2
 _REFUSAL_CHARACTERS_MAX = 400
+_DIGITS_MAX = 400
+"""Of a whole number in JSON: Python takes long for more, and refuses thousands."""
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _REFUSAL = re.compile(
     r"\W*(i['\u2019]?m sorry|i am sorry|sorry, (but )?i|i (can(no|['\u2019])t|am unable|am not able|won['\u2019]t)"
@@ -102,7 +105,12 @@ def parse_json(text: str) -> Any:
     """Return the value in an answer, also between fences. Raises ValueError if there is none."""
     fenced = _FENCE.fullmatch(text)
     try:
-        return json.loads(fenced[1] if fenced else text, parse_constant=_refuse_constant)
+        return json.loads(
+            fenced[1] if fenced else text,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_float,
+            parse_int=_parse_int,
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -153,6 +161,19 @@ def _list_words(text: str) -> list[str]:
 def _shorten(text: str, size: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= size else f"{text[:size]}..."
+
+
+def _parse_float(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(f"the number {_shorten(text)} is too large")
+    return found
+
+
+def _parse_int(text: str) -> int:
+    if len(text) > _DIGITS_MAX:
+        raise ValueError(f"the number {_shorten(text)} is too large")
+    return int(text)
 
 
 def _refuse_constant(name: str) -> None:

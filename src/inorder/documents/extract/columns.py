@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from inorder.errors import require
 from inorder.models.schema import Schema
 
@@ -40,13 +42,17 @@ def make_column(values: list[Any], name: str, kind: Any) -> Any:
 
 
 def find_misfit(value: Any, fields: list[tuple[str, Any]]) -> str:
-    """Return why an answer does not fit the columns; empty: it does."""
+    """Return why an answer cannot be stored, or does not fit the columns; empty: it can, and does."""
     import pyarrow as pa
 
+    try:
+        msgspec.msgpack.encode(value)
+    except (OverflowError, UnicodeEncodeError, RecursionError) as error:
+        return f"it cannot be stored: {error}"
     for name, kind in fields:
         try:
             make_column([value], name, kind)
-        except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+        except (pa.ArrowException, OverflowError, ValueError, TypeError, RecursionError) as error:
             return f"{name} does not fit its column: {error}"
     return ""
 

@@ -12,19 +12,27 @@ from inorder.library.values import unpack_chunk_rows
 from inorder.models.answers import find_kept
 from inorder.models.ledger import Selection, list_questions
 from inorder.models.limits import estimate_tokens
+from inorder.pipeline.names import EXTRACT
 from inorder.pipeline.steps import PipelineSettings
 
 from .model_forecast import ModelForecast
 
+_EXTRACTIONS_MAX = 48
+"""A library has room for 64 steps, its own among them."""
 _TOKENS_OUT = 200
 """What an answer is expected to use before the model has given one."""
 
 
-def require_chosen(data: str, settings: PipelineSettings) -> None:
-    """Raise OperatorError if no document is chosen."""
+def require_possible(data: str, settings: PipelineSettings) -> None:
+    """Raise OperatorError if no document is chosen, or if DATA has no room for another extraction."""
     chosen = settings.extract.is_chosen
     with closing(LibraryReader(data)) as library:
         found = any(chosen(item_id) for item_id in library.list_visible(settings.extract.reads))
+        names = {name for name in library.list_step_names() if name.startswith(f"{EXTRACT}:")}
+    require(
+        settings.extract.step in names or len(names) < _EXTRACTIONS_MAX,
+        f"{data} has {len(names)} extractions, the most that it can hold; use the name of one of them, or another DATA",
+    )
     require(found, f"no document in {data} has {' and '.join(settings.extract.where) or 'text'}")
 
 

@@ -89,9 +89,9 @@ def extract(
     request = _add(read_request(reader, [EXTRACT]), settings)
     data = os.fspath(request.options.data)
     require_library(data)
-    from inorder.pipeline.questions.extract_forecast import forecast_extraction, require_chosen
+    from inorder.pipeline.questions.extract_forecast import forecast_extraction, require_possible
 
-    require_chosen(data, request.settings)
+    require_possible(data, request.settings)
     if plan:
         forecast = forecast_extraction(data, request.settings)
         print_out(forecast.describe()) if not as_json else print_json(forecast)
